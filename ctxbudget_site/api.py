@@ -1,0 +1,69 @@
+"""The one NinjaAPI, and the one table from errors to HTTP."""
+
+from __future__ import annotations
+
+import structlog
+from django.db import DatabaseError, OperationalError
+from django.http import Http404, HttpRequest, HttpResponse
+from ninja import NinjaAPI
+from ninja.errors import AuthenticationError, AuthorizationError, HttpError, ValidationError
+
+from budgets.api import router as budgets_router
+from budgets.core.errors import BudgetRuleError
+from kernel.errors import FieldProblem, Forbidden, Invalid, NotFound, ProblemError, Unavailable
+from kernel.http.problems import from_ninja, problem_response
+from kernel.http.strict_json import StrictJSONParser
+from teams.auth import api_key
+
+log = structlog.get_logger(__name__)
+
+api = NinjaAPI(
+    title="ctxbudget",
+    version="1",
+    description="Budgets for the context window and the money of LLM agents.",
+    parser=StrictJSONParser(),
+    auth=api_key,
+    urls_namespace="api",
+    docs_url="/docs",
+)
+api.add_router("", budgets_router)
+
+
+@api.exception_handler(ProblemError)
+def _problem(request: HttpRequest, error: ProblemError) -> HttpResponse:
+    return problem_response(request, error)
+
+
+@api.exception_handler(ValidationError)
+@api.exception_handler(AuthenticationError)
+@api.exception_handler(HttpError)
+def _framework(request: HttpRequest, error: Exception) -> HttpResponse:
+    return problem_response(request, from_ninja(error))
+
+
+@api.exception_handler(AuthorizationError)
+def _forbidden(request: HttpRequest, error: Exception) -> HttpResponse:
+    return problem_response(request, Forbidden(str(error)))
+
+
+@api.exception_handler(Http404)
+def _not_found(request: HttpRequest, error: Http404) -> HttpResponse:
+    return problem_response(request, NotFound())
+
+
+@api.exception_handler(BudgetRuleError)
+def _rule(request: HttpRequest, error: BudgetRuleError) -> HttpResponse:
+    fields = (FieldProblem(pointer=error.pointer, detail=str(error)),) if error.pointer else ()
+    return problem_response(request, Invalid(str(error), code=error.code, errors=fields))
+
+
+@api.exception_handler(OperationalError)
+def _store_silent(request: HttpRequest, error: OperationalError) -> HttpResponse:
+    log.warning("database did not answer", error=str(error))
+    return problem_response(request, Unavailable("The store did not answer; nothing was changed. Try again."))
+
+
+@api.exception_handler(Exception)
+def _unexpected(request: HttpRequest, error: Exception) -> HttpResponse:
+    log.exception("unexpected error", path=request.path, database=isinstance(error, DatabaseError))
+    return problem_response(request, ProblemError("Something failed here; the request id finds it in the log."))

@@ -1,0 +1,64 @@
+"""Answers: plain JSON, JSON with an ETag, and pages of a list."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from django.http import HttpRequest, HttpResponse
+
+from kernel.errors import Invalid
+
+T = TypeVar("T")
+
+MAX_PAGE = 200
+DEFAULT_PAGE = 50
+
+
+def reply(value: Any, *, status: int = 200, etag: str | None = None) -> HttpResponse:
+    # ASCII output carries NUL and lone surrogates as escapes, so stored content returns unchanged.
+    response = HttpResponse(
+        json.dumps(value, separators=(",", ":")), status=status, content_type="application/json"
+    )
+    if etag is not None:
+        response["ETag"] = etag
+    return response
+
+
+def reply_cached(request: HttpRequest, value: Any) -> HttpResponse:
+    """An answer that a poller may have already: 304 when the caller's ETag still holds."""
+    response = reply(value)
+    etag = '"' + hashlib.sha256(response.content).hexdigest()[:32] + '"'
+    if request.headers.get("If-None-Match") == etag:
+        response = HttpResponse(status=304)
+    response["ETag"] = etag
+    return response
+
+
+def encode_cursor(value: str) -> str:
+    return base64.urlsafe_b64encode(value.encode()).decode().rstrip("=")
+
+
+def decode_cursor(cursor: str | None) -> str | None:
+    if cursor is None:
+        return None
+    try:
+        padded = cursor + "=" * (-len(cursor) % 4)
+        decoded = base64.b64decode(padded.encode("ascii"), altchars=b"-_", validate=True).decode("utf-8")
+    except (ValueError, UnicodeError):
+        raise Invalid("That cursor was not made by this server.", code="invalid_cursor") from None
+    if not decoded or not decoded.isprintable():
+        raise Invalid("That cursor was not made by this server.", code="invalid_cursor")
+    return decoded
+
+
+def page_of(
+    rows: Sequence[T], *, limit: int, key: Callable[[T], str], shape: Callable[[T], Any]
+) -> dict[str, Any]:
+    """`rows` holds up to limit + 1 rows: the extra one only says that there is a next page."""
+    shown = rows[:limit]
+    following = encode_cursor(key(shown[-1])) if len(rows) > limit else None
+    return {"items": [shape(row) for row in shown], "next": following}

@@ -1,0 +1,1 @@
+"""Durable jobs: the database row is the outbox, Celery only carries its id."""
