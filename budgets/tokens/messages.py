@@ -1,0 +1,113 @@
+"""Tokens of canonical messages and tool definitions: their texts plus the rules for what surrounds them."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from budgets.tokens.counters import Counter
+from budgets.tokens.rules import ChatRules, rules_for
+
+IMAGE_TYPES = frozenset({"image", "image_url", "input_image"})
+# A payload is base64 from this length on; shorter strings are counted as text.
+PAYLOAD_CHARS = 1_024
+
+
+def message_tokens(counter: Counter, message: Mapping[str, Any]) -> int:
+    """One canonical message with its frame; the reply's own frame is `reply_tokens`, once per request."""
+    rules = rules_for(counter.name)
+    total = rules.message.tokens + _content_tokens(counter, rules, message.get("content"))
+    total += sum(_call_tokens(counter, rules, call) for call in _items(message.get("tool_calls")))
+    if name := message.get("name"):
+        total += rules.name.tokens + counter.count(str(name))
+    if message.get("tool_call_id"):
+        total += rules.tool_result.tokens
+    return total
+
+
+def reply_tokens(counter: Counter) -> int:
+    """What a request adds once, to open the model's answer."""
+    return rules_for(counter.name).reply.tokens
+
+
+def tools_tokens(counter: Counter, tools: Sequence[Mapping[str, Any]]) -> int:
+    """All tool definitions of a request, in whichever shape the vendor takes."""
+    if not tools:
+        return 0
+    rules = rules_for(counter.name)
+    definitions = sum(rules.tool.tokens + counter.count(_compact(tool)) for tool in tools)
+    return rules.tool_prompt.tokens + definitions
+
+
+def _content_tokens(counter: Counter, rules: ChatRules, content: object) -> int:
+    if content is None:
+        return 0
+    if isinstance(content, str):
+        return counter.count(content)
+    return sum(_block_tokens(counter, rules, block) for block in _items(content))
+
+
+def _block_tokens(counter: Counter, rules: ChatRules, block: object) -> int:
+    if isinstance(block, str):
+        return counter.count(block)
+    if not isinstance(block, Mapping):
+        return counter.count(_compact(block))
+    text = block.get("text")
+    if isinstance(text, str) and block.keys() <= {"type", "text", "cache_control"}:
+        return counter.count(text)
+    if block.get("type") in IMAGE_TYPES:
+        return _image_tokens(rules, block)
+    payload_chars = sum(map(len, _payloads(block)))
+    rest = counter.count(_compact(_without_payloads(block)))
+    return rest + -(-payload_chars * rules.attachment_per_kilobyte.tokens // 1_024)
+
+
+def _image_tokens(rules: ChatRules, block: Mapping[str, Any]) -> int:
+    picture = block.get("image_url")
+    detail = picture.get("detail") if isinstance(picture, Mapping) else block.get("detail")
+    return rules.image_low_detail.tokens if detail == "low" else rules.image.tokens
+
+
+def _call_tokens(counter: Counter, rules: ChatRules, call: object) -> int:
+    function = call.get("function") if isinstance(call, Mapping) else None
+    if not isinstance(function, Mapping):
+        return rules.tool_call.tokens + counter.count(_compact(call))
+    arguments = function.get("arguments") or ""
+    if not isinstance(arguments, str):
+        arguments = _compact(arguments)
+    return rules.tool_call.tokens + counter.count(str(function.get("name") or "")) + counter.count(arguments)
+
+
+def _payloads(value: object) -> Iterable[str]:
+    if isinstance(value, str) and _is_payload(value):
+        yield value
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from _payloads(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _payloads(item)
+
+
+def _without_payloads(value: object) -> object:
+    if isinstance(value, str):
+        return "" if _is_payload(value) else value
+    if isinstance(value, Mapping):
+        return {key: _without_payloads(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_without_payloads(item) for item in value]
+    return value
+
+
+def _is_payload(text: str) -> bool:
+    head = text[:PAYLOAD_CHARS]
+    return len(head) == PAYLOAD_CHARS and not any(mark in head for mark in (" ", "\n", "<", "{"))
+
+
+def _items(value: object) -> Sequence[object]:
+    if isinstance(value, list | tuple):
+        return value
+    return () if value is None else (value,)
+
+
+def _compact(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
