@@ -1,0 +1,63 @@
+"""What people say about models beyond the shipped catalogue: dated, append-only."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from kernel.fields import CanonicalJSONField, IdField
+
+
+class ProjectOrGlobalQuerySet(models.QuerySet["models.Model"]):
+    """Rows of one project and the operator's global ones; the project's win."""
+
+    def for_project(self, project_id: str, name: str) -> ProjectOrGlobalQuerySet:
+        return self.filter(project_id__in=("", project_id), name=name).order_by("-project_id", "-valid_from", "-id")
+
+
+class ModelOverride(models.Model):
+    """A fact about a model that wins over the catalogue from a moment on; empty fields do not override."""
+
+    id = IdField(primary_key=True)
+    project_id = IdField(blank=True, default="", help_text="Empty: set by the operator for every project.")
+    name = models.CharField(max_length=200)
+    alias_of = models.CharField(max_length=200, blank=True, default="")
+    context_window = models.BigIntegerField(null=True)
+    max_output = models.BigIntegerField(null=True)
+    latency_cap = models.BigIntegerField(null=True)
+    tokenizer = models.CharField(max_length=40, blank=True, default="")
+    actor = models.CharField(max_length=200)
+    valid_from = models.DateTimeField()
+    created_at = models.DateTimeField()
+
+    objects = ProjectOrGlobalQuerySet.as_manager()
+
+    class Meta:
+        indexes = [models.Index(fields=["name", "project_id"], name="model_override_by_name")]
+
+    def __str__(self) -> str:
+        return f"{self.name} from {self.valid_from:%Y-%m-%d}"
+
+
+class ModelPrice(models.Model):
+    """Prices from a moment on, in pico-USD per token; append-only."""
+
+    id = IdField(primary_key=True)
+    project_id = IdField(blank=True, default="")
+    name = models.CharField(max_length=200)
+    input_pico = models.BigIntegerField()
+    output_pico = models.BigIntegerField()
+    cache_read_pico = models.BigIntegerField(null=True)
+    cache_write_5m_pico = models.BigIntegerField(null=True)
+    cache_write_1h_pico = models.BigIntegerField(null=True)
+    tiers = CanonicalJSONField(default=list)
+    actor = models.CharField(max_length=200)
+    valid_from = models.DateTimeField()
+    created_at = models.DateTimeField()
+
+    objects = ProjectOrGlobalQuerySet.as_manager()
+
+    class Meta:
+        indexes = [models.Index(fields=["name", "project_id"], name="model_price_by_name")]
+
+    def __str__(self) -> str:
+        return f"{self.name} from {self.valid_from:%Y-%m-%d}"

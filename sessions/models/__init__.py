@@ -1,0 +1,22 @@
+"""The tables of sessions, by noun."""
+
+from sessions.models.archive import Checkpoint, Manifest, MemoryEntry, Summary
+from sessions.models.happenings import Intervention, ReportedEvent, Signal
+from sessions.models.sessions import AgentSession, Message, SectionContent
+from sessions.models.turns import Assembly, Turn, UsageBucket
+
+__all__ = [
+    "AgentSession",
+    "Assembly",
+    "Checkpoint",
+    "Intervention",
+    "Manifest",
+    "MemoryEntry",
+    "Message",
+    "ReportedEvent",
+    "SectionContent",
+    "Signal",
+    "Summary",
+    "Turn",
+    "UsageBucket",
+]
