@@ -1,0 +1,1 @@
+"""The arithmetic of budgets: pure rules on integers, standard library only."""
