@@ -16,6 +16,10 @@ def canonical_json(value: Any) -> str:
 class CanonicalJSONField(models.TextField):  # type: ignore[type-arg]
     """JSON kept as text: jsonb reorders keys and refuses lone surrogates."""
 
+    # What django-stubs reads: such a field takes and gives any JSON value.
+    _pyi_private_set_type: Any
+    _pyi_private_get_type: Any
+
     def from_db_value(self, value: str | None, expression: Any, connection: Any) -> Any:
         return None if value is None else json.loads(value)
 

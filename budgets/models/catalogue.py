@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Self, TypeVar
+
 from django.db import models
 
+from kernel.clock import db_now
 from kernel.fields import CanonicalJSONField, IdField
 
+Row = TypeVar("Row", bound=models.Model)
 
-class ProjectOrGlobalQuerySet(models.QuerySet["models.Model"]):
-    """Rows of one project and the operator's global ones; the project's win."""
 
-    def for_project(self, project_id: str, name: str) -> ProjectOrGlobalQuerySet:
-        return self.filter(project_id__in=("", project_id), name=name).order_by("-project_id", "-valid_from", "-id")
+class DatedQuerySet(models.QuerySet[Row]):
+    """Rows of one project and the operator's, which hold for every project."""
+
+    def for_project(self, project_id: str) -> Self:
+        return self.filter(project_id__in=("", project_id))
+
+    def in_force(self) -> Self:
+        return self.filter(valid_from__lte=db_now())
+
+
+class ModelOverrideQuerySet(DatedQuerySet["ModelOverride"]):
+    def named_or_aliased(self, names: Iterable[str]) -> Self:
+        """Rows of these names and of what these names are aliases of, in one query."""
+        targets = self.filter(name__in=names).exclude(alias_of="").values("alias_of")
+        return self.filter(models.Q(name__in=names) | models.Q(name__in=targets))
 
 
 class ModelOverride(models.Model):
@@ -29,7 +45,7 @@ class ModelOverride(models.Model):
     valid_from = models.DateTimeField()
     created_at = models.DateTimeField()
 
-    objects = ProjectOrGlobalQuerySet.as_manager()
+    objects = ModelOverrideQuerySet.as_manager()
 
     class Meta:
         indexes = [models.Index(fields=["name", "project_id"], name="model_override_by_name")]
@@ -54,7 +70,7 @@ class ModelPrice(models.Model):
     valid_from = models.DateTimeField()
     created_at = models.DateTimeField()
 
-    objects = ProjectOrGlobalQuerySet.as_manager()
+    objects = DatedQuerySet["ModelPrice"].as_manager()
 
     class Meta:
         indexes = [models.Index(fields=["name", "project_id"], name="model_price_by_name")]
