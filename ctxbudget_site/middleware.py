@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import DisallowedHost
@@ -60,13 +61,23 @@ class BrowserOnlyMiddleware:
     def __init__(self, get_response: View) -> None:
         self.get_response = get_response
         self.browser_chain = get_response
+        # Django calls process_view only on what stands in MIDDLEWARE; the CSRF check lives there.
+        self.view_guards: list[Callable[..., HttpResponse | None]] = []
         for path in reversed(settings.BROWSER_MIDDLEWARE):
             self.browser_chain = import_string(path)(self.browser_chain)
+            if hasattr(self.browser_chain, "process_view"):
+                self.view_guards.insert(0, self.browser_chain.process_view)
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if request.path_info.startswith("/api/"):
             return self.get_response(request)
         return self.browser_chain(request)
+
+    def process_view(self, request: HttpRequest, *view: Any) -> HttpResponse | None:
+        if request.path_info.startswith("/api/"):
+            return None
+        refusals = (guard(request, *view) for guard in self.view_guards)
+        return next((refusal for refusal in refusals if refusal is not None), None)
 
 
 class ContentSecurityMiddleware:
