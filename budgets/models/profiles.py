@@ -19,7 +19,9 @@ class Profile(models.Model):
     project_id = IdField(db_index=True)
     name = models.CharField(max_length=64)
     title = models.CharField(max_length=200, blank=True, default="")
-    preset = models.CharField(max_length=64, blank=True, default="", help_text="The preset it was copied from.")
+    preset = models.CharField(
+        max_length=64, blank=True, default="", help_text="The preset it was copied from."
+    )
     current = models.ForeignKey("ProfileRevision", null=True, on_delete=models.PROTECT, related_name="+")
     version = models.PositiveIntegerField(default=1, help_text="Moves with every change; the ETag.")
     created_at = models.DateTimeField()
@@ -27,7 +29,9 @@ class Profile(models.Model):
     objects = ProfileQuerySet.as_manager()
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["project_id", "name"], name="profile_name_once_per_project")]
+        constraints = [
+            models.UniqueConstraint(fields=["project_id", "name"], name="profile_name_once_per_project")
+        ]
 
     def __str__(self) -> str:
         return self.name
