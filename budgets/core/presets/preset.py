@@ -10,7 +10,7 @@ Document = dict[str, Any]
 PURPOSES = {
     "system_prompt": "Who the agent is, its tools, the task's instructions and the output format.",
     "goal": "What the agent is trying to reach now; it keeps long conversations on course.",
-    "memory": "Facts and preferences, decisions, errors and their resolutions, active files and their purpose.",
+    "memory": "Facts, preferences, decisions, errors and their resolutions, active files and their purpose.",
     "working_state": "What changes all the time: task status, the error at hand, the file being edited.",
     "conversation_summary": "Earlier exchanges in short: decisions, progress, what is finished.",
     "retrieved_context": "Archived chunks, files and other sessions' content that answer the current query.",
