@@ -3,11 +3,11 @@
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 from hashlib import blake2b
 from itertools import islice
 
 from sessions.core.english import STOP_WORDS
+from sessions.core.stemming import stem
 
 CHUNK_BYTES = 100_000
 MAX_TERM_CHARACTERS = 64
@@ -55,21 +55,6 @@ def index_token(term: str) -> str:
     if _ASCII_TERM.match(term):
         return term
     return "x9" + blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
-
-
-@lru_cache(maxsize=50_000)
-def stem(word: str) -> str:
-    """A light English stem: plural, past and participle endings, doubled consonants and a final e."""
-    for ending in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
-            word = word[: -len(ending)] + ("y" if ending in ("ies", "ied") else "")
-            break
-    if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "aeiouls":
-        word = word[:-1]
-    return word[:-1] if len(word) > 4 and word.endswith("e") else word
-
-
-_ENDINGS = ("ingly", "edly", "ing", "ies", "ied", "ed", "es", "s", "ly")
 
 
 def _token_terms(token: str) -> Iterator[str]:
