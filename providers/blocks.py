@@ -43,7 +43,7 @@ def compact_content(blocks: list[Block]) -> str | list[Block]:
 
 def block_text(block: Block) -> str:
     """The text of a text block of any vendor, else nothing."""
-    if block.get("type") in {"text", "input_text", "output_text"}:
+    if block.get("type") in ("text", "input_text", "output_text"):
         text = block.get("text")
         return text if isinstance(text, str) else ""
     return ""
@@ -86,7 +86,7 @@ def from_anthropic(block: Block) -> Block:
 def from_responses(block: Block) -> Block:
     """A Responses or Codex content part as a canonical block."""
     kind = block.get("type")
-    if kind in {"input_text", "output_text"}:
+    if kind in ("input_text", "output_text"):
         return {"type": "text", "text": block_text(block)}
     if kind == "input_image" and isinstance(block.get("image_url"), str):
         return {"type": "image_url", "image_url": {"url": block["image_url"]}}

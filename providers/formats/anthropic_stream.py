@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from providers.blocks import RAW_ARGUMENTS
+from providers.formats.common import object_of, objects_in
 
 Event = dict[str, Any]
 STREAM_TYPES = {
@@ -45,22 +46,18 @@ def _message(stream: list[Event]) -> Event:
         return {"type": "stream", "events": stream}
     blocks: dict[int, Event] = {}
     inputs: dict[int, str] = {}
-    usage = dict(start.get("usage") or {})
+    usage = dict(object_of(start.get("usage")))
     for event in stream[1:]:
         if event["type"] == "message_delta":
             # Counters here are running totals: the last one wins.
-            totals = event.get("usage") or {}
+            totals = object_of(event.get("usage"))
             usage.update({name: count for name, count in totals.items() if count is not None})
         else:
             _add_block_event(blocks, inputs, event)
     for position, text in inputs.items():
         blocks[position]["input"] = _parsed_input(text)
-    content = [*as_list(start.get("content")), *(blocks[position] for position in sorted(blocks))]
+    content = [*objects_in(start.get("content")), *(blocks[position] for position in sorted(blocks))]
     return {**start, "content": content, "usage": usage}
-
-
-def as_list(content: Any) -> list[Any]:
-    return content if isinstance(content, list) else []
 
 
 def _add_block_event(blocks: dict[int, Event], inputs: dict[int, str], event: Event) -> None:

@@ -23,6 +23,16 @@ def is_clean(text: str) -> bool:
     return "\x00" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
 
 
+def object_of(value: Any) -> dict[str, Any]:
+    """`value` if it is an object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def objects_in(value: Any) -> list[dict[str, Any]]:
+    """The objects of a list; anything else holds none."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
 def unknown(index: int, event: Any, event_id: str | None = None) -> ParsedEvent:
     """Kept and ignored. Its id is set apart: a malformed line must not shadow a good one with the same id."""
     payload = event if isinstance(event, dict) else {"value": event}

@@ -33,7 +33,7 @@ def _parse_event(index: int, event: Any) -> Iterator[ParsedEvent]:
     parsed: ParsedEvent | None = None
     if isinstance(event, dict) and isinstance(event.get("choices"), list):
         parsed = _completion(index, event)
-    elif isinstance(event, dict) and event.get("role") in ROLES:
+    elif isinstance(event, dict) and event.get("role") in tuple(ROLES):
         parsed = _message(index, event)
     yield parsed or unknown(index, event, text_id(event.get("id")) if isinstance(event, dict) else None)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from providers.formats.common import object_of, objects_in
+
 Event = dict[str, Any]
 
 
@@ -38,16 +40,15 @@ def _completion(chunks: list[Event]) -> Event:
 
 
 def _first_choice_deltas(chunk: Event) -> list[Event]:
-    choices = [choice for choice in chunk.get("choices") or [] if isinstance(choice, dict)]
-    deltas = [choice.get("delta") for choice in choices if choice.get("index", 0) == 0]
-    return [delta for delta in deltas if isinstance(delta, dict)]
+    choices = objects_in(chunk.get("choices"))
+    return [object_of(choice.get("delta")) for choice in choices if choice.get("index", 0) == 0]
 
 
 def _add_delta(message: Event, calls: dict[int, Event], delta: Event) -> None:
     if isinstance(delta.get("content"), str):
         message["content"] = (message["content"] or "") + delta["content"]
-    for part in delta.get("tool_calls") or []:
-        if isinstance(part, dict) and isinstance(part.get("index"), int):
+    for part in objects_in(delta.get("tool_calls")):
+        if isinstance(part.get("index"), int):
             call = calls.setdefault(part["index"], _empty_call())
             _add_call_part(call, part)
 
@@ -57,7 +58,7 @@ def _empty_call() -> Event:
 
 
 def _add_call_part(call: Event, part: Event) -> None:
-    call["id"] = call["id"] or part.get("id") or ""
-    function = part.get("function") or {}
-    call["function"]["name"] += function.get("name") or ""
-    call["function"]["arguments"] += function.get("arguments") or ""
+    call["id"] = call["id"] or str(part.get("id") or "")
+    function = object_of(part.get("function"))
+    call["function"]["name"] += str(function.get("name") or "")
+    call["function"]["arguments"] += str(function.get("arguments") or "")

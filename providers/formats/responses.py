@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from providers.blocks import as_blocks, compact_content, from_responses, plain_text, tool_call
-from providers.formats.common import nth_id, text_id, unknown
+from providers.formats.common import nth_id, objects_in, text_id, unknown
 from providers.parsed import ParsedEvent
 from providers.usage import usage_from
 
 Event = dict[str, Any]
 ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
-CALLS = {"function_call", "custom_tool_call", "local_shell_call"}
-OUTPUTS = {"function_call_output", "custom_tool_call_output", "local_shell_call_output"}
-CLOSING = {"response.completed", "response.incomplete", "response.failed"}
+CALLS = ("function_call", "custom_tool_call", "local_shell_call")
+OUTPUTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output")
+CLOSING = ("response.completed", "response.incomplete", "response.failed")
 
 
 def parse(events: list[Any]) -> list[ParsedEvent]:
@@ -57,7 +57,9 @@ def _response(index: int, response: Event, pointer: str) -> Iterator[ParsedEvent
     """One response: its texts and calls are one assistant message, the results of built-in tools follow."""
     usage = usage_from({"usage": response.get("usage")}, provider="responses", pointer=pointer)
     output = response.get("output")
-    messages = join_assistant([m for item in as_list(output) if (m := message_from_item(item)) is not None])
+    messages = join_assistant(
+        [m for item in objects_in(output) if (m := message_from_item(item)) is not None]
+    )
     response_id = text_id(response.get("id"))
     if not messages and usage is None:
         return
@@ -72,10 +74,6 @@ def _response(index: int, response: Event, pointer: str) -> Iterator[ParsedEvent
             response_id=response_id,
             model=text_id(response.get("model")),
         )
-
-
-def as_list(value: Any) -> list[Event]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def join_assistant(messages: list[Event]) -> list[Event]:
@@ -100,7 +98,7 @@ def _two_in_one(first: Event, second: Event) -> Event:
 def message_from_item(item: Event) -> Event | None:
     """A canonical message, or None for what is no part of the conversation's text (reasoning, searches)."""
     kind = item.get("type", "message")
-    if kind == "message" and item.get("role") in ROLES and "content" in item:
+    if kind == "message" and item.get("role") in tuple(ROLES) and "content" in item:
         blocks = [from_responses(block) for block in as_blocks(item["content"])]
         return {"role": ROLES[item["role"]], "content": compact_content(blocks)}
     if kind in CALLS:
