@@ -50,11 +50,16 @@ class Hit:
     ref: str
     text: str
     tokens: int
-    score: int = 0
+    score: float = 0
 
 
 def stored_message(
-    *, seq: int, body: Body, count_message: Callable[[Body], int], pinned: bool = False, is_human: bool | None = None
+    *,
+    seq: int,
+    body: Body,
+    count_message: Callable[[Body], int],
+    pinned: bool = False,
+    is_human: bool | None = None,
 ) -> StoredMessage:
     """A stored message with everything that can be read from its body."""
     return StoredMessage(

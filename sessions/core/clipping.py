@@ -1,0 +1,92 @@
+"""Shortens a message that is larger than its room, with a visible mark; calls stay valid JSON, results stay results."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from sessions.core.message import Body, StoredMessage, body_text
+from sessions.core.request import Ruler
+
+# Below this a clipped message says nothing; also the least that is kept of one.
+FLOOR_TOKENS = 48
+# Levels are steps of a fixed ladder, so that a clipped message stays the same while rooms move a little.
+LADDER_STEPS = 64
+_ATTEMPTS = 8
+
+
+def clip_message(message: StoredMessage, limit: int, ruler: Ruler) -> StoredMessage:
+    """The message in at most `limit` tokens where that is possible, else as short as it gets."""
+    if message.tokens <= limit:
+        return message
+    body = _clip_body(message.body, limit, f"\n[clipped: {message.tokens:,} tokens in full]", ruler)
+    return replace(message, body=body, tokens=ruler.count_message(body), words=len(body_text(body).split()))
+
+
+def water_level(costs: Sequence[int], room: int) -> int:
+    """The highest level at which the costs, each cut down to it, fit into the room together."""
+    left, level = room, 0
+    ascending = sorted(costs)
+    for index, cost in enumerate(ascending):
+        level = left // (len(ascending) - index)
+        if cost > level:
+            return level
+        left -= cost
+    return max(level, ascending[-1] if ascending else 0)
+
+
+def laddered(level: int, total: int) -> int:
+    step = total // LADDER_STEPS
+    return level - level % step if step and level >= step else level
+
+
+def _clip_body(body: Body, limit: int, mark: str, ruler: Ruler) -> Body:
+    bare = {**body, "content": mark.strip()}
+    if body.get("tool_calls"):
+        bare = _clip_calls(bare, limit, ruler)
+    text = _visible_text(body)
+    room = limit - ruler.count_message(bare)
+    for _ in range(_ATTEMPTS):
+        if room <= 0 or not text:
+            break
+        clipped = {**bare, "content": ruler.cut(text, room) + mark}
+        over = ruler.count_message(clipped) - limit
+        if over <= 0:
+            return clipped
+        room -= over
+    return bare
+
+
+def _visible_text(body: Body) -> str:
+    content = body.get("content")
+    pictures = isinstance(content, list) and any(isinstance(p, dict) and "text" not in p for p in content)
+    return "[attachments left out]\n" + body_text(body) if pictures else body_text(body)
+
+
+def _clip_calls(body: Body, limit: int, ruler: Ruler) -> Body:
+    room = limit
+    for _ in range(_ATTEMPTS):
+        if ruler.count_message(body) <= limit:
+            return body
+        room = room * 2 // 3
+        level = water_level([ruler.count(_arguments(call)) for call in body["tool_calls"]], room)
+        body = {**body, "tool_calls": [_clip_call(call, level, ruler) for call in body["tool_calls"]]}
+    return {**body, "tool_calls": [_clip_call(call, 0, ruler) for call in body["tool_calls"]]}
+
+
+def _clip_call(call: Any, level: int, ruler: Ruler) -> Any:
+    arguments = _arguments(call)
+    if ruler.count(arguments) <= level or not isinstance(call, dict):
+        return call
+    shortened = (
+        json.dumps({"clipped": ruler.cut(arguments, level)}, ensure_ascii=False) if level > 0 else "{}"
+    )
+    return {**call, "function": {**call["function"], "arguments": shortened}}
+
+
+def _arguments(call: Any) -> str:
+    function = call.get("function") if isinstance(call, dict) else None
+    arguments = function.get("arguments") if isinstance(function, dict) else None
+    if isinstance(arguments, str) or arguments is None:
+        return arguments or ""
+    return json.dumps(arguments, ensure_ascii=False, sort_keys=True)

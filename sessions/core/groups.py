@@ -1,0 +1,103 @@
+"""Which messages belong together: a tool call and all its results are kept or left out as one."""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from sessions.core.message import StoredMessage
+
+# How far behind a tool result its call is looked for; a result without a call would otherwise cost the whole history.
+LOOKBACK_MESSAGES = 256
+
+_NOTHING: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """The messages first..last (indexes) that no cut may separate, and what they cost."""
+
+    first: int
+    last: int
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class TailFit:
+    """The messages from index `first` on, and what they cost."""
+
+    first: int
+    tokens: int
+
+
+def fit_tail(
+    messages: Sequence[StoredMessage], room: int, *, free: Collection[int] = _NOTHING, after: int = 0
+) -> TailFit:
+    """The longest tail of whole segments within the room: walks from the newest message and stops.
+
+    Sequence numbers in `free` are paid for elsewhere; nothing up to the sequence number `after` is taken.
+    """
+    first, tokens = len(messages), 0
+    for segment in segments(messages, room=room, free=free, after=after):
+        first, tokens = segment.first, tokens + segment.tokens
+    return TailFit(first, tokens)
+
+
+def segments(
+    messages: Sequence[StoredMessage],
+    *,
+    room: int | None = None,
+    free: Collection[int] = _NOTHING,
+    after: int = 0,
+    before: int | None = None,
+) -> Iterator[Segment]:
+    """Whole segments from the newest message (or the index `before`) back to the sequence number `after`.
+
+    With `room` the walk ends inside a segment that cannot fit any more.
+    """
+    end = len(messages) if before is None else before
+    index = last = end - 1
+    needed = resolved = end
+    spent = yielded = 0
+    while index >= 0 and (message := messages[index]).seq > after:
+        if message.seq not in free:
+            spent += message.tokens
+            if message.result_id is not None and index < resolved:
+                reach, resolved = _calls_of_run(messages, index, after)
+                needed = min(needed, reach)
+        if room is not None and spent > room:
+            return
+        if index <= needed:
+            yield Segment(index, last, spent - yielded)
+            last, yielded = index - 1, spent
+        index -= 1
+
+
+def newest_group(messages: Sequence[StoredMessage]) -> tuple[StoredMessage, ...]:
+    """The newest message, with its call and that call's other results when it is a tool result."""
+    if not messages:
+        return ()
+    newest = len(messages) - 1
+    result_id = messages[newest].result_id
+    if result_id is None:
+        return (messages[newest],)
+    for index in range(newest - 1, max(-1, newest - 1 - LOOKBACK_MESSAGES), -1):
+        if result_id in (call_ids := messages[index].call_ids):
+            results = (m for m in messages[index + 1 :] if m.result_id in call_ids)
+            return (messages[index], *results)
+    return (messages[newest],)
+
+
+def _calls_of_run(messages: Sequence[StoredMessage], index: int, after: int) -> tuple[int, int]:
+    """For the run of tool results that ends at index: the oldest call they answer, and where the run starts."""
+    wanted: set[str] = set()
+    start = index
+    while start >= 0 and (result_id := messages[start].result_id) is not None and messages[start].seq > after:
+        wanted.add(result_id)
+        start -= 1
+    reach = index
+    for candidate in range(start, max(-1, start - LOOKBACK_MESSAGES), -1):
+        if not wanted or messages[candidate].seq <= after:
+            break
+        if answered := wanted.intersection(messages[candidate].call_ids):
+            reach = candidate
+            wanted -= answered
+    return reach, start + 1

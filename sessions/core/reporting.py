@@ -1,0 +1,93 @@
+"""The report of an assembly: what each section got, what was cut and why, and the figures of the window (W7)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sessions.core.blocks import Layout
+from sessions.core.contents import SUMMARY, Contents
+from sessions.core.fills import HistoryFill
+from sessions.core.frame import Frame, twin_lines
+from sessions.core.message import StoredMessage
+from sessions.core.proof import section_row
+from sessions.core.repair import Repair
+from sessions.core.request import AssemblyRequest, Cut
+
+
+def build_report(
+    request: AssemblyRequest,
+    layout: Layout,
+    contents: Contents,
+    frame: Frame,
+    history: HistoryFill,
+    messages: Sequence[StoredMessage],
+    repairs: Sequence[Repair],
+) -> dict[str, Any]:
+    sent = [message for message in messages if message.seq]
+    carried = sum(1 for message in sent if message.seq <= request.base_seq)
+    offered = max(request.head_seq - request.base_seq, 0) + carried
+    dropped = offered - len(sent)
+    return {
+        "max_input": request.window.max_input,
+        "source": request.source,
+        "sections": [
+            *(_text_row(name, layout, contents, frame) for name in frame.filled),
+            _history_row(request, layout, frame, history, sent, dropped),
+        ],
+        "turns_kept": len(sent),
+        "turns_offered": offered,
+        "dropped_unsummarised": dropped,
+        "repaired": [{"kind": r.kind, "call_id": r.call_id, "seq": r.seq} for r in repairs],
+        "budget": _budget(request, layout, frame, history),
+    }
+
+
+def _text_row(name: str, layout: Layout, contents: Contents, frame: Frame) -> dict[str, Any]:
+    section = next(section for section in layout.texts if section.name == name)
+    part = frame.filled[name]
+    cuts = (*contents.cuts_of(section), *part.cuts)
+    if name == SUMMARY:
+        cuts = (*cuts, *contents.twin_cuts(twin_lines(frame)))
+    return section_row(
+        name,
+        planned=frame.allocation.sections[name],
+        used=part.tokens,
+        kept=part.kept,
+        dropped=part.dropped,
+        cuts=[cut.as_dict() for cut in cuts],
+    )
+
+
+def _history_row(
+    request: AssemblyRequest,
+    layout: Layout,
+    frame: Frame,
+    history: HistoryFill,
+    sent: Sequence[StoredMessage],
+    dropped: int,
+) -> dict[str, Any]:
+    used = sum(message.tokens for message in sent)
+    cuts = list(history.cuts)
+    if dropped:
+        lost = request.live_tokens - used if request.live_tokens is not None else None
+        cuts.append(Cut(reason="left_out", detail=f"{dropped:,} messages that do not fit", tokens=lost))
+    return section_row(
+        layout.history.name,
+        planned=frame.allocation.sections.get(layout.history.name, 0),
+        used=used,
+        kept=len(sent),
+        dropped=dropped,
+        cuts=[cut.as_dict() for cut in cuts],
+    )
+
+
+def _budget(request: AssemblyRequest, layout: Layout, frame: Frame, history: HistoryFill) -> dict[str, Any]:
+    window = request.window
+    return {
+        "window": window.context_window,
+        "safe": window.safe,
+        "output_reserve": window.output_reserve,
+        "mode": window.mode,
+        "max_input": window.max_input,
+        "scaffold": {"raw": frame.tokens, "reserves": frame.held, "total": frame.tokens + frame.held},
+        **history.figures,
+    }
