@@ -18,13 +18,13 @@ class DbNow(Func):
     template = "%(expressions)s"
     output_field = DateTimeField()
 
-    def as_sqlite(self, compiler: Any, connection: Any, **context: Any) -> tuple[str, list[Any]]:
+    def as_sqlite(self, compiler: Any, connection: Any, **context: Any) -> tuple[str, tuple[str]]:
         # Six digits, so that text comparison with Django's stored datetimes is exact.
         sql = "strftime('%%Y-%%m-%%d %%H:%%M:%%f', 'now', %s) || '000'"
-        return sql, [f"{_test_offset.total_seconds():+.3f} seconds"]
+        return sql, (f"{_test_offset.total_seconds():+.3f} seconds",)
 
-    def as_postgresql(self, compiler: Any, connection: Any, **context: Any) -> tuple[str, list[Any]]:
-        return "(clock_timestamp() + %s)", [_test_offset]
+    def as_postgresql(self, compiler: Any, connection: Any, **context: Any) -> tuple[str, tuple[timedelta]]:
+        return "(clock_timestamp() + %s)", (_test_offset,)
 
 
 def db_now() -> DbNow:

@@ -57,7 +57,9 @@ class Job(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["dedupe_key"], condition=models.Q(state__in=("queued", "running")), name="one_open_job_per_key"
+                fields=["dedupe_key"],
+                condition=models.Q(state__in=("queued", "running")),
+                name="one_open_job_per_key",
             )
         ]
         indexes = [

@@ -42,7 +42,9 @@ class Caller:
         """Any one of the scopes suffices."""
         if not self.scopes & set(scopes):
             names = " or ".join(scopes)
-            raise Forbidden(f"This key lacks the scope {names}.", code="scope_missing", required_scope=scopes[0])
+            raise Forbidden(
+                f"This key lacks the scope {names}.", code="scope_missing", required_scope=scopes[0]
+            )
 
 
 def hash_secret(key: str) -> str:
@@ -74,7 +76,9 @@ def caller_for(token: str) -> Caller | None:
     row = (
         ApiKey.objects.filter(prefix=token[:PREFIX_LENGTH])
         .filter(Q(revoked_at=None) | Q(revoked_at__gt=db_now()))
-        .values_list("id", "secret_sha256", "scopes", "project_id", "project__team_id", "acts_for_id", "last_used_at")
+        .values_list(
+            "id", "secret_sha256", "scopes", "project_id", "project__team_id", "acts_for_id", "last_used_at"
+        )
         .first()
     )
     if row is None or not hmac.compare_digest(row[1], hash_secret(token)):
@@ -97,4 +101,3 @@ def _touch(key_id: str, last_used_at: datetime | None) -> None:
 
 
 api_key = ApiKeyAuth()
-

@@ -10,7 +10,7 @@ from django.db import models
 from kernel.fields import CanonicalJSONField, IdField
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import AbstractBaseUser
+    from django.contrib.auth.models import User
 
 
 class Team(models.Model):
@@ -57,7 +57,7 @@ class Membership(models.Model):
 
 
 class ProjectQuerySet(models.QuerySet["Project"]):
-    def visible_to(self, user: AbstractBaseUser) -> ProjectQuerySet:
+    def visible_to(self, user: User) -> ProjectQuerySet:
         return self.filter(team__memberships__user=user)
 
 
@@ -85,7 +85,9 @@ class Project(models.Model):
     time_zone = models.CharField(max_length=64, default="UTC")
     headline_unit = models.CharField(max_length=10, choices=Headline.choices, default=Headline.TOKENS)
     content_policy = models.CharField(max_length=12, choices=Content.choices, default=Content.FULL)
-    retention_days = models.PositiveIntegerField(null=True, blank=True, help_text="Empty keeps content for ever.")
+    retention_days = models.PositiveIntegerField(
+        null=True, blank=True, help_text="Empty keeps content for ever."
+    )
     approval_minutes = models.PositiveIntegerField(default=30)
     approval_default = models.CharField(
         max_length=8, choices=ApprovalDefault.choices, default=ApprovalDefault.DECLINE
@@ -124,7 +126,11 @@ class ApiKey(models.Model):
     secret_sha256 = models.CharField(max_length=64)
     scopes = CanonicalJSONField(default=list)
     acts_for = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, help_text="For approve keys."
+        settings.AUTH_USER_MODEL,
+        null=True,
+        blank=True,
+        on_delete=models.CASCADE,
+        help_text="For approve keys.",
     )
     created_at = models.DateTimeField()
     last_used_at = models.DateTimeField(null=True, blank=True)

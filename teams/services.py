@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from django.contrib.auth.models import AbstractBaseUser
+from django.contrib.auth.models import User
 from django.db import transaction
 
 from kernel.clock import read_now
@@ -56,20 +56,31 @@ def record_audit(
 @transaction.atomic
 def ensure_project(*, team_name: str, project_name: str) -> Project:
     """The project of that name in the team of that name, created when absent."""
-    team, _ = Team.objects.get_or_create(name=team_name, defaults={"id": new_id("team"), "created_at": read_now()})
+    team, _ = Team.objects.get_or_create(
+        name=team_name, defaults={"id": new_id("team"), "created_at": read_now()}
+    )
     project, created = Project.objects.get_or_create(
         team=team, name=project_name, defaults={"id": new_id("proj"), "created_at": read_now()}
     )
     if created:
         record_audit(
-            team_id=team.pk, project_id=project.pk, actor="system", action="project.created", subject_id=project.pk
+            team_id=team.pk,
+            project_id=project.pk,
+            actor="system",
+            action="project.created",
+            subject_id=project.pk,
         )
     return project
 
 
 @transaction.atomic
 def create_api_key(
-    *, project: Project, scopes: list[str], name: str = "", acts_for: AbstractBaseUser | None = None, actor: str = "system"
+    *,
+    project: Project,
+    scopes: list[str],
+    name: str = "",
+    acts_for: User | None = None,
+    actor: str = "system",
 ) -> NewKey:
     _check_scopes(scopes, acts_for, project)
     secret = KEY_PREFIX + "".join(secrets.choice(_KEY_ALPHABET) for _ in range(40))
@@ -119,12 +130,15 @@ def rotate_api_key(*, key: ApiKey, actor: str, overlap: timedelta) -> NewKey:
 
 
 @transaction.atomic
-def set_member(*, team: Team, user: AbstractBaseUser, role: str, actor: str) -> Membership:
+def set_member(*, team: Team, user: User, role: str, actor: str) -> Membership:
     existing = Membership.objects.select_for_update().filter(team=team, user=user).first()
     if existing and existing.role == Role.OWNER and role != Role.OWNER:
         _refuse_last_owner(team)
     membership, _ = Membership.objects.update_or_create(
-        team=team, user=user, defaults={"role": role}, create_defaults={"role": role, "created_at": read_now()}
+        team=team,
+        user=user,
+        defaults={"role": role},
+        create_defaults={"role": role, "created_at": read_now()},
     )
     record_audit(
         team_id=team.pk,
@@ -157,7 +171,7 @@ def _refuse_last_owner(team: Team) -> None:
         raise Conflict("The last owner cannot leave.", code="last_owner")
 
 
-def _check_scopes(scopes: list[str], acts_for: AbstractBaseUser | None, project: Project) -> None:
+def _check_scopes(scopes: list[str], acts_for: User | None, project: Project) -> None:
     unknown = sorted(set(scopes) - set(Scope.values))
     if unknown or not scopes:
         raise Invalid(f"Scopes are {', '.join(Scope.values)}; not {unknown or 'none'}.", code="invalid_scope")
@@ -165,6 +179,8 @@ def _check_scopes(scopes: list[str], acts_for: AbstractBaseUser | None, project:
         return
     if Scope.AGENT in scopes:
         raise Invalid("A key that reports as an agent cannot approve spending.", code="invalid_scope")
-    membership = Membership.objects.filter(team_id=project.team_id, user_id=acts_for.pk).first() if acts_for else None
+    membership = (
+        Membership.objects.filter(team_id=project.team_id, user_id=acts_for.pk).first() if acts_for else None
+    )
     if membership is None or not membership.may("approve"):
         raise Invalid("An approve key acts for a member of the team who may approve.", code="invalid_scope")

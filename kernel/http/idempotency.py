@@ -37,22 +37,25 @@ def idempotent(view: View) -> View:
             with transaction.atomic():
                 return view(request, *args, **kwargs)
         if not _KEY.fullmatch(key):
-            raise BadRequest("Idempotency-Key takes 1 to 255 printable characters.", code="invalid_idempotency_key")
+            raise BadRequest(
+                "Idempotency-Key takes 1 to 255 printable characters.", code="invalid_idempotency_key"
+            )
         return _run_once(key, view, request, *args, **kwargs)
 
     return run  # type: ignore[return-value]
 
 
-def _run_once(key: str, view: Callable[..., HttpResponse], request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+def _run_once(
+    key: str, view: Callable[..., HttpResponse], request: HttpRequest, *args: Any, **kwargs: Any
+) -> HttpResponse:
     project_id: str = request.auth.project_id  # type: ignore[attr-defined]
     fingerprint = _fingerprint(request)
     with transaction.atomic():
-        record_id = _insert(project_id, key, fingerprint)
-        if record_id is None:
+        # A second turn only when the key's holder rolled back, or its answer is too old to be kept.
+        while (record_id := _insert(project_id, key, fingerprint)) is None:
             replay = _replay(project_id, key, fingerprint)
             if replay is not None:
                 return replay
-            record_id = _insert(project_id, key, fingerprint)
         response = view(request, *args, **kwargs)
         row = IdempotencyRecord.objects.filter(pk=record_id)
         if 200 <= response.status_code < 300:
@@ -97,5 +100,3 @@ def _replay(project_id: str, key: str, fingerprint: str) -> HttpResponse | None:
     response = HttpResponse(bytes(record.body), status=record.status, content_type="application/json")
     response["Idempotency-Replayed"] = "true"
     return response
-
-

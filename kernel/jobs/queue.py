@@ -45,7 +45,12 @@ def enqueue(
     stored = Job.objects.filter(dedupe_key=dedupe_key, state__in=Job.OPEN).first()
     if stored is None:
         return enqueue(
-            kind=kind, dedupe_key=dedupe_key, project_id=project_id, subject_id=subject_id, payload=payload, delay=delay
+            kind=kind,
+            dedupe_key=dedupe_key,
+            project_id=project_id,
+            subject_id=subject_id,
+            payload=payload,
+            delay=delay,
         )
     is_new = stored.id == job.id
     if is_new and not delay:
