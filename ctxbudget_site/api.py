@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import structlog
+from django.core.exceptions import RequestDataTooBig
 from django.db import DatabaseError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse
 from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, AuthorizationError, HttpError, ValidationError
 
 from budgets.api import router as budgets_router
-from budgets.core.errors import BudgetRuleError
-from kernel.errors import FieldProblem, Forbidden, Invalid, NotFound, ProblemError, Unavailable
+from budgets.core.errors import BudgetRuleError, NoInputRoom, PolicyInvalid
+from kernel.errors import FieldProblem, Forbidden, Invalid, NotFound, ProblemError, TooLarge, Unavailable
 from kernel.http.problems import from_ninja, problem_response
-from kernel.http.strict_json import StrictJSONParser
+from kernel.http.strict_json import StrictJSONParser, body_too_large
+from sessions.api import router as sessions_router
 from teams.auth import api_key
 
 log = structlog.get_logger(__name__)
@@ -27,6 +29,7 @@ api = NinjaAPI(
     docs_url="/docs",
 )
 api.add_router("", budgets_router)
+api.add_router("", sessions_router)
 
 
 @api.exception_handler(ProblemError)
@@ -51,10 +54,17 @@ def _not_found(request: HttpRequest, error: Http404) -> HttpResponse:
     return problem_response(request, NotFound())
 
 
+@api.exception_handler(RequestDataTooBig)
+def _too_big(request: HttpRequest, error: RequestDataTooBig) -> HttpResponse:
+    return problem_response(request, body_too_large())
+
+
 @api.exception_handler(BudgetRuleError)
 def _rule(request: HttpRequest, error: BudgetRuleError) -> HttpResponse:
-    fields = (FieldProblem(pointer=error.pointer, detail=str(error)),) if error.pointer else ()
-    return problem_response(request, Invalid(str(error), code=error.code, errors=fields))
+    status = TooLarge if isinstance(error, NoInputRoom) else Invalid
+    found = error.problems if isinstance(error, PolicyInvalid) else [error] if error.pointer else []
+    fields = tuple(FieldProblem(pointer=problem.pointer, detail=problem.detail) for problem in found)
+    return problem_response(request, status(error.detail, code=error.code, errors=fields))
 
 
 @api.exception_handler(OperationalError)
@@ -66,4 +76,6 @@ def _store_silent(request: HttpRequest, error: OperationalError) -> HttpResponse
 @api.exception_handler(Exception)
 def _unexpected(request: HttpRequest, error: Exception) -> HttpResponse:
     log.exception("unexpected error", path=request.path, database=isinstance(error, DatabaseError))
-    return problem_response(request, ProblemError("Something failed here; the request id finds it in the log."))
+    return problem_response(
+        request, ProblemError("Something failed here; the request id finds it in the log.")
+    )

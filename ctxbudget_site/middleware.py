@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.module_loading import import_string
 
 from ctxbudget_site.metrics import REQUEST_SECONDS
-from kernel.errors import BadRequest, NotFound
+from kernel.errors import BadRequest, MethodNotAllowed, NotFound
 from kernel.http.problems import problem_response
 from kernel.http.requests import request_id_of
 
@@ -24,8 +24,8 @@ _CSP = (
 )
 # django-unfold's Alpine needs eval and inline styles; only superusers see these pages.
 _ADMIN_CSP = (
-    "default-src 'self'; script-src 'self' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; img-src 'self' data:;"
-    " frame-ancestors 'none'; base-uri 'none'"
+    "default-src 'self'; script-src 'self' 'unsafe-eval'; style-src 'self' 'unsafe-inline';"
+    " img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'"
 )
 
 
@@ -39,7 +39,9 @@ class ContractMiddleware:
         started = time.perf_counter()
         response = self._answer(request)
         response["X-Request-Id"] = request_id_of(request)
-        REQUEST_SECONDS.labels(request.method, str(response.status_code)).observe(time.perf_counter() - started)
+        REQUEST_SECONDS.labels(request.method, str(response.status_code)).observe(
+            time.perf_counter() - started
+        )
         return response
 
     def _answer(self, request: HttpRequest) -> HttpResponse:
@@ -50,9 +52,18 @@ class ContractMiddleware:
         except DisallowedHost:
             return problem_response(request, BadRequest("This server does not answer for that Host."))
         response = self.get_response(request)
+        if response.status_code == 405:
+            return problem_response(request, _not_allowed(request, response))
         if response.status_code == 404 and response.headers.get("Content-Type", "").startswith("text/html"):
             return problem_response(request, NotFound())
         return response
+
+
+def _not_allowed(request: HttpRequest, response: HttpResponse) -> MethodNotAllowed:
+    allowed = response.headers.get("Allow", "")
+    return MethodNotAllowed(
+        f"{request.method} is not possible here, only {allowed}.", headers={"Allow": allowed}
+    )
 
 
 class BrowserOnlyMiddleware:

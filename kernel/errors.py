@@ -6,6 +6,7 @@ ProblemError
 ├── PaymentRequired     402  money
 ├── Forbidden           403
 ├── NotFound            404
+├── MethodNotAllowed    405
 ├── Conflict            409  state
 ├── PreconditionFailed  412
 ├── PreconditionMissing 428
@@ -75,6 +76,10 @@ class NotFound(ProblemError):
 
     def __init__(self, detail: str = "There is nothing here with that id.", **extra: Any) -> None:
         super().__init__(detail, **extra)
+
+
+class MethodNotAllowed(ProblemError):
+    status, title, code = 405, "Method not allowed", "method_not_allowed"
 
 
 class Conflict(ProblemError):

@@ -18,6 +18,8 @@ from teams.models import ApiKey
 
 KEY_PREFIX = "ctxb_"
 PREFIX_LENGTH = len(KEY_PREFIX) + 8
+# Every key of a project may look at it, except one that only approves.
+READERS = ("read", "agent", "manage")
 _KEY = re.compile(r"ctxb_[A-Za-z0-9]{40}")
 # Knowing to the minute when a key was last used is enough, and spares a write per request.
 _LAST_USED_PRECISION = timedelta(minutes=1)
@@ -45,6 +47,12 @@ class Caller:
             raise Forbidden(
                 f"This key lacks the scope {names}.", code="scope_missing", required_scope=scopes[0]
             )
+
+
+class ApiRequest(HttpRequest):
+    """A request that came through the door."""
+
+    auth: Caller
 
 
 def hash_secret(key: str) -> str:

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from django.http import HttpRequest, HttpResponse
@@ -32,10 +33,18 @@ def reply_cached(request: HttpRequest, value: Any) -> HttpResponse:
     """An answer that a poller may have already: 304 when the caller's ETag still holds."""
     response = reply(value)
     etag = '"' + hashlib.sha256(response.content).hexdigest()[:32] + '"'
-    if request.headers.get("If-None-Match") == etag:
+    if etag in _etags(request.headers.get("If-None-Match", "")):
         response = HttpResponse(status=304)
     response["ETag"] = etag
     return response
+
+
+def _etags(header: str) -> list[str]:
+    return [tag.strip().removeprefix("W/") for tag in header.split(",")]
+
+
+def rfc3339(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def encode_cursor(value: str) -> str:

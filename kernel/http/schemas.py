@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from decimal import Decimal, InvalidOperation
+import re
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from ninja import Query, Schema
@@ -13,6 +14,11 @@ from kernel.http.replies import DEFAULT_PAGE, MAX_PAGE
 
 MAX_TOKENS = 10**12
 NANO = 10**9
+MAX_USD = 10**9
+_DECIMAL = re.compile(r"(?P<whole>[0-9]+)(?:\.(?P<fraction>[0-9]+))?")
+_RFC_3339 = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?([Zz]|[+-][0-9]{2}:[0-9]{2})"
+)
 
 
 class StrictSchema(Schema):
@@ -28,16 +34,31 @@ def _storable(text: str) -> str:
 
 
 def _nano_usd(text: str) -> int:
-    try:
-        amount = Decimal(text)
-    except InvalidOperation:
-        raise PydanticCustomError("invalid_money", "must be a decimal string in USD") from None
-    if not amount.is_finite() or amount < 0 or amount > 10**9:
-        raise PydanticCustomError("invalid_money", "must be between 0 and 1,000,000,000 USD")
-    nano = amount * NANO
-    if nano != nano.to_integral_value():
+    """Only plain digits: Decimal itself also takes 1_000, 1e5, NaN and spaces."""
+    parts = _DECIMAL.fullmatch(text)
+    if parts is None:
+        raise PydanticCustomError("invalid_money", "must be a decimal string in USD, such as 0.05")
+    whole, fraction = parts["whole"], (parts["fraction"] or "").rstrip("0")
+    if len(fraction) > 9:
         raise PydanticCustomError("invalid_money", "has more than nine decimal places")
-    return int(nano)
+    nano = int(whole + fraction.ljust(9, "0")) if len(whole) < 12 else MAX_USD * NANO + 1
+    if nano > MAX_USD * NANO:
+        raise PydanticCustomError("invalid_money", "must be between 0 and 1,000,000,000 USD")
+    return nano
+
+
+def _moment(text: str) -> datetime:
+    if not _RFC_3339.fullmatch(text):
+        raise PydanticCustomError(
+            "invalid_time", "must be RFC 3339 with a zone: 2026-01-31T12:00:00Z"
+        )
+    try:
+        moment = datetime.fromisoformat(text.upper()).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise PydanticCustomError("invalid_time", "is not a moment of any calendar") from None
+    if not 1970 <= moment.year < 2200:
+        raise PydanticCustomError("invalid_time", "must be between the years 1970 and 2200")
+    return moment
 
 
 def _metadata(value: dict[str, Any]) -> dict[str, Any]:
@@ -64,6 +85,7 @@ Flag = StrictBool
 Text = Annotated[StrictStr, AfterValidator(_storable), Field(max_length=4000)]
 Name = Annotated[StrictStr, AfterValidator(_storable), Field(min_length=1, max_length=200)]
 Slug = Annotated[StrictStr, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")]
+Moment = Annotated[StrictStr, AfterValidator(_moment)]
 NanoUsd = Annotated[StrictStr, AfterValidator(_nano_usd)]
 Metadata = Annotated[dict[str, Any], AfterValidator(_metadata)]
 Limit = Annotated[int, Query(DEFAULT_PAGE, ge=1, le=MAX_PAGE)]

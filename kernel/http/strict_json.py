@@ -30,14 +30,19 @@ class StrictJSONParser(Parser):
 
 
 def read_body(request: HttpRequest) -> bytes:
-    limit = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
     try:
         body = request.body
     except RequestDataTooBig:
-        raise TooLarge(f"The body is larger than {limit:,} bytes.", code="body_too_large") from None
-    if len(body) > limit:
-        raise TooLarge(f"The body is larger than {limit:,} bytes.", code="body_too_large")
+        raise body_too_large() from None
+    # A request without a length is measured here.
+    if len(body) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
+        raise body_too_large()
     return body
+
+
+def body_too_large() -> TooLarge:
+    limit = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+    return TooLarge(f"The body is larger than {limit:,} bytes.", code="body_too_large")
 
 
 def parse_json(body: bytes) -> Any:
