@@ -1,4 +1,4 @@
-"""How sections are written: headings, the system text and the context blocks, which are data in a user message."""
+"""How sections are written: headings, the system text, and context blocks as data in user messages."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -74,7 +74,7 @@ def block(name: str, text: str) -> str:
 
 
 def quote_headings(text: str, names: tuple[str, ...]) -> str:
-    """Quotes the lines of data that look like a heading of ours, so that no content can open a block of its own."""
+    """Quotes lines of data that look like a heading of ours: no content can open a block of its own."""
     return _forged(names).sub("> ", text)
 
 

@@ -1,4 +1,4 @@
-"""Shortens a message that is larger than its room, with a visible mark; calls stay valid JSON, results stay results."""
+"""Shortens a message that is larger than its room, with a visible mark; calls stay valid JSON."""
 
 import json
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What each text section has to say before anything is cut: texts, memory and hits, without what stands twice (D2)."""
+"""What each text section has to say before anything is cut, without what stands twice (D2)."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace

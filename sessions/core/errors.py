@@ -12,7 +12,7 @@ _REMEDIES = (
     "Compact the session, so that older messages become a summary.",
     "Shorten the sections that must stay whole (see `sections`), or let them be truncated.",
     "Unpin messages or memory entries that need not stay verbatim.",
-    "Lower the output reserve or choose another mode, or use a model with a larger window; the model is never switched for you.",
+    "Lower the output reserve, choose another mode or a model with a larger window: no one else switches it.",
 )
 
 

@@ -1,4 +1,4 @@
-"""Everything in a context but the history: the text sections, filled, and the blocks they are written into."""
+"""Everything in a context but the history: the filled text sections and the blocks they are written into."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from budgets.core.basis_points import WHOLE_BP, share_of
 from budgets.core.lending import lend
 from budgets.core.policy import SectionPolicy
 from sessions.core.blocks import Layout, block, block_texts
-from sessions.core.contents import MEMORY, SUMMARY, Contents
+from sessions.core.contents import MEMORY, Contents
 from sessions.core.fills import TEXT_FILLS
 from sessions.core.fills.text import Filled, TextAsk
 from sessions.core.message import StoredMessage
@@ -120,6 +120,3 @@ def room_for_history(frame: Frame, history: SectionPolicy, limit: int) -> int:
 def twin_lines(frame: Frame) -> str:
     """What memory says after it was cut."""
     return frame.filled[MEMORY].text if MEMORY in frame.filled else ""
-
-
-__all__ = ["ELASTIC_FILLS", "SUMMARY", "Frame", "build_frame", "room_for_history", "twin_lines"]

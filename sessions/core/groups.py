@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sessions.core.message import StoredMessage
 
-# How far behind a tool result its call is looked for; a result without a call would otherwise cost the whole history.
+# How far behind a result its call is looked for: one without a call would cost the whole history.
 LOOKBACK_MESSAGES = 256
 
 _NOTHING: frozenset[int] = frozenset()
@@ -87,7 +87,7 @@ def newest_group(messages: Sequence[StoredMessage]) -> tuple[StoredMessage, ...]
 
 
 def _calls_of_run(messages: Sequence[StoredMessage], index: int, after: int) -> tuple[int, int]:
-    """For the run of tool results that ends at index: the oldest call they answer, and where the run starts."""
+    """For the run of results that ends at index: the oldest call they answer, and where the run starts."""
     wanted: set[str] = set()
     start = index
     while start >= 0 and (result_id := messages[start].result_id) is not None and messages[start].seq > after:

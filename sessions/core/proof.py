@@ -1,4 +1,4 @@
-"""The proof of an assembly: whether its output is valid, how much of its prefix is unchanged, and its report."""
+"""What proves an assembly: whether its output is valid and how much of its prefix is unchanged."""
 
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
@@ -10,7 +10,7 @@ from sessions.core.request import PrefixPiece
 
 
 def is_valid(messages: Sequence[StoredMessage], open_from: int | None) -> bool:
-    """A user first; every result right behind its call; every call answered, but for the open ones at the end."""
+    """A user first; results right behind their calls; every call answered, but for open ones at the end."""
     first = next((message.role for message in messages if message.role != "system"), "user")
     waiting: set[str] = set()
     for message in messages:
@@ -29,7 +29,7 @@ def is_valid(messages: Sequence[StoredMessage], open_from: int | None) -> bool:
 def prefix_pieces(
     system: str, system_tokens: int, messages: Sequence[StoredMessage], changed: frozenset[int]
 ) -> tuple[PrefixPiece, ...]:
-    """Runs of untouched messages are one piece, named by their sequence numbers: stored messages never change."""
+    """A run of untouched messages is one piece, named by sequence numbers: stored messages never change."""
     pieces: list[PrefixPiece] = [(system_tokens, _digest(system))] if system else []
     run: list[StoredMessage] = []
     for message in messages:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 _WORD = re.compile(r"\w+")
-# Three-word shingles; two lines are near-duplicates when they share 80 % of them. Shorter lines are left alone.
+# A line is a near-duplicate when 80 % of its three-word shingles stand elsewhere; short lines are left alone.
 SHINGLE_WORDS = 3
 NEAR_SHARE_BP = 8_000
 NEAR_MINIMUM_WORDS = 6

@@ -1,4 +1,4 @@
-"""Makes a kept history valid for every provider: results follow their calls, every call is answered, ids are unique."""
+"""Makes a history valid for every provider: results follow calls, every call is answered, ids are unique."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,7 +18,7 @@ class Repair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repaired:
-    """`changed` are the sequence numbers whose bodies differ from the stored ones; `open_from` is where open calls start."""
+    """`changed` are the sequence numbers with a new body; `open_from` is where open calls start."""
 
     messages: tuple[StoredMessage, ...]
     changed: frozenset[int]
@@ -28,7 +28,7 @@ class Repaired:
 
 @dataclass(slots=True)
 class _Group:
-    """A message and, when it calls tools, the results that arrived; `waiting` maps old ids to the ids in the output."""
+    """A message and the results of its calls; `waiting` maps the ids of open calls to those in the output."""
 
     lead: StoredMessage
     results: list[StoredMessage] = field(default_factory=list)

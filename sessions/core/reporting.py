@@ -1,15 +1,15 @@
-"""The report of an assembly: what each section got, what was cut and why, and the figures of the window (W7)."""
+"""The report of an assembly: what each section got, what was cut and why, and the window's figures (W7)."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from sessions.core.blocks import Layout
+from sessions.core.composition import Composed
 from sessions.core.contents import SUMMARY, Contents
 from sessions.core.fills import HistoryFill
 from sessions.core.frame import Frame, twin_lines
 from sessions.core.message import StoredMessage
 from sessions.core.proof import section_row
-from sessions.core.repair import Repair
 from sessions.core.request import AssemblyRequest, Cut
 
 
@@ -19,15 +19,15 @@ def build_report(
     contents: Contents,
     frame: Frame,
     history: HistoryFill,
-    messages: Sequence[StoredMessage],
-    repairs: Sequence[Repair],
+    composed: Composed,
 ) -> dict[str, Any]:
-    sent = [message for message in messages if message.seq]
+    sent = [message for message in composed.messages if message.seq]
     carried = sum(1 for message in sent if message.seq <= request.base_seq)
     offered = max(request.head_seq - request.base_seq, 0) + carried
     dropped = offered - len(sent)
     return {
         "max_input": request.window.max_input,
+        "tokens": composed.tokens + request.overhead_tokens,
         "source": request.source,
         "sections": [
             *(_text_row(name, layout, contents, frame) for name in frame.filled),
@@ -36,7 +36,7 @@ def build_report(
         "turns_kept": len(sent),
         "turns_offered": offered,
         "dropped_unsummarised": dropped,
-        "repaired": [{"kind": r.kind, "call_id": r.call_id, "seq": r.seq} for r in repairs],
+        "repaired": [{"kind": r.kind, "call_id": r.call_id, "seq": r.seq} for r in composed.repaired.repairs],
         "budget": _budget(request, layout, frame, history),
     }
 

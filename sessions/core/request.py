@@ -24,7 +24,7 @@ class Ruler:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Anchors:
-    """Messages that are always sent, wherever they stand; a pinned tool message comes with its whole group."""
+    """Messages that are always sent, wherever they stand; a pinned tool message comes with its group."""
 
     system: tuple[StoredMessage, ...] = ()
     first_user: StoredMessage | None = None

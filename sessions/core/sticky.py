@@ -1,4 +1,4 @@
-"""The sticky cut: the boundary of the tail stays where it is until the tail overflows or falls below its low-water mark."""
+"""The sticky cut: a tail's boundary stays until the tail overflows or falls below its low-water mark."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""How many turns of a long story are kept at its start and its end, and the key events of what lies between."""
+"""How many turns of a long story are kept at its start and end, and the key events between them."""
 
 import re
 from collections import Counter
@@ -93,6 +93,6 @@ def _salient(text: str, seen: Counter[str]) -> str:
 
 
 def _rarity(sentence: str, seen: Counter[str]) -> int:
-    """Each word counts the more the fewer turns use it, in thousandths; long sentences get no bonus past 20 words."""
+    """Each word counts the more the fewer turns use it, in thousandths; the 20 rarest words count."""
     words = {word.lower() for word in _WORD.findall(sentence)}
     return sum(sorted((1000 // max(seen[word], 1) for word in words), reverse=True)[:20])

@@ -12,6 +12,8 @@ from sessions.core.fills.text import Filled, TextAsk
 from sessions.core.fills.truncate import fill_truncate
 from sessions.core.fills.verbatim import fill_verbatim
 
+__all__ = ["HISTORY_FILLS", "TEXT_FILLS", "Filled", "HistoryAsk", "HistoryFill", "TextAsk"]
+
 TEXT_FILLS: Mapping[str, Callable[[TextAsk], Filled]] = {
     "verbatim": fill_verbatim,
     "truncate": fill_truncate,

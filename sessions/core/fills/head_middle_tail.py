@@ -1,4 +1,4 @@
-"""head_middle_tail: the start and the end of a story, a marker between them, and the key events of the middle (W3-W5)."""
+"""head_middle_tail: start and end of a story, and between them a marker with the key events (W3-W5)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,9 +34,10 @@ def fill_head_middle_tail(ask: HistoryAsk) -> HistoryFill:
     story = _story(ask, rules)
     figures = _figures(ask, rules, story)
     if story.is_whole and story.tokens <= ask.room:
-        turns = {"start": story.turns, "end": 0}
         everything = tuple(m for turn in story.first for m in turn)
-        return HistoryFill(messages=everything, cut_seq=0, figures={**figures, "turns_after": turns})
+        return _reported(
+            HistoryFill(messages=everything, cut_seq=0), figures, Turns(start=story.turns, end=0)
+        )
     planned = planned_turns(rules, turns=story.turns, tokens=story.tokens)
     figures["turns_before"] = {"start": planned.start, "end": planned.end}
     kept = always_kept(ask)

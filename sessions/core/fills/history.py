@@ -1,4 +1,4 @@
-"""What the fill strategies of the history share: what they are asked, what they answer, what is always kept."""
+"""What the fill strategies of the history share: what they are asked and answer, and what is always kept."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from sessions.core.request import Anchors, Cut, Ruler
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryAsk:
-    """`room` is in tokens and holds until the next turn only; `planned` and `usable` stay the same between turns."""
+    """`room` is in tokens and changes from turn to turn; `planned` and `usable` stay the same."""
 
     section: SectionPolicy
     room: int

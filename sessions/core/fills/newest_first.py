@@ -1,4 +1,4 @@
-"""newest_first: the exact walk of D4, newest to oldest by the labelled message, stopping at the first that does not fit."""
+"""newest_first: the walk of D4, newest to oldest until the first labelled message that does not fit."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ _MARK = " [clipped]"
 
 @dataclass(frozen=True, slots=True)
 class _Labelled:
-    """A view of the tail with labels; `in_words` lets the walk count words where it otherwise counts tokens."""
+    """A view of the tail with labels; `in_words` makes the walk count words instead of tokens."""
 
     messages: Sequence[StoredMessage]
     ask: HistoryAsk

@@ -1,4 +1,4 @@
-"""sticky_tail: the newest messages, from a boundary that stays put so that the provider's prompt cache survives."""
+"""sticky_tail: the newest messages from a boundary that stays put, so that the prompt cache survives."""
 
 from collections.abc import Iterable
 

@@ -15,7 +15,7 @@ _ATTEMPTS = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextAsk:
-    """`room` is the section's share with what it may borrow, `hard_room` what the window could give at most."""
+    """`room` is the section's share with what it may borrow, `hard_room` what the window gives at most."""
 
     section: SectionPolicy
     room: int
