@@ -47,7 +47,7 @@ def session_budget(window):
 
 
 def test_r1_default_shares_are_integers_in_basis_points():
-    assert DEFAULT_SHARES_BP == dict(zip(NAMES, (1500, 500, 1000, 500, 1500, 1000, 3500, 500), strict=True))
+    assert dict(zip(NAMES, (1500, 500, 1000, 500, 1500, 1000, 3500, 500), strict=True)) == DEFAULT_SHARES_BP
     assert sum(DEFAULT_SHARES_BP.values()) == 10_000
     assert {section.name: section.size.amount for section in RATIO.sections} == DEFAULT_SHARES_BP
 
