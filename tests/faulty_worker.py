@@ -1,7 +1,7 @@
 """A Celery worker that may die, raise or freeze at a named fault point, once.
 
-FAULT is `<point>:<kill|raise|freeze>`; empty gives an ordinary worker. The solo pool runs jobs in the worker's own
-process, so that killing it is killing the worker.
+FAULT is `<point>:<kill|raise|freeze>`; empty gives an ordinary worker. The solo pool runs jobs in the
+worker's own process, so that killing it is killing the worker.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Chooses the database of a test run before Django reads its settings.
 
-Loaded by `-p tests.plugin`, because pytest-django sets Django up before any conftest is read. CTXBUDGET_TEST_DB is
-`sqlite` (the default) or `postgres`; the latter comes with a real Redis. Under xdist the controller starts the
-services and the workers find them through the environment.
+Loaded by `-p tests.plugin`, because pytest-django sets Django up before any conftest is read.
+CTXBUDGET_TEST_DB is `sqlite` (the default) or `postgres`; the latter comes with a real Redis. Under xdist the
+controller starts the services and the workers find them through the environment.
 """
 
 from __future__ import annotations

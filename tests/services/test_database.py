@@ -1,4 +1,4 @@
-"""Which database this run is on: a black-box run on Postgres that silently fell back to SQLite proves nothing."""
+"""Which database this run is on: a run on Postgres that silently fell back to SQLite proves nothing."""
 
 from __future__ import annotations
 
