@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import inspect
 import re
 from collections.abc import Callable
 from datetime import timedelta
@@ -42,6 +43,8 @@ def idempotent(view: View) -> View:
             )
         return _run_once(key, view, request, *args, **kwargs)
 
+    # django-ninja reads annotations in the wrapper's module; resolved here, they mean what the view meant.
+    run.__signature__ = inspect.signature(view, eval_str=True)  # type: ignore[attr-defined]
     return run  # type: ignore[return-value]
 
 

@@ -64,7 +64,9 @@ class MemoryEntry(models.Model):
     priority = models.IntegerField(default=0)
     pinned = models.BooleanField(default=False)
     source = models.CharField(max_length=200, help_text="agent, user:<name>, or seq:<n> when extracted")
-    key = models.CharField(max_length=300, blank=True, default="", help_text="A newer entry with the same key supersedes.")
+    key = models.CharField(
+        max_length=300, blank=True, default="", help_text="A newer entry with the same key supersedes."
+    )
     seq = models.BigIntegerField(default=0)
     superseded_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField()

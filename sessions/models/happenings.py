@@ -18,7 +18,9 @@ class ReportedEvent(models.Model):
     created_at = models.DateTimeField()
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["session", "event_id"], name="event_id_once_per_session")]
+        constraints = [
+            models.UniqueConstraint(fields=["session", "event_id"], name="event_id_once_per_session")
+        ]
         indexes = [models.Index(fields=["session", "kind", "id"], name="event_by_kind")]
 
     def __str__(self) -> str:
@@ -63,7 +65,9 @@ class Intervention(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["session", "kind"], condition=models.Q(state="pending"), name="one_pending_intervention_per_kind"
+                fields=["session", "kind"],
+                condition=models.Q(state="pending"),
+                name="one_pending_intervention_per_kind",
             )
         ]
 

@@ -53,12 +53,19 @@ class AgentSession(models.Model):
     signal_seq = models.BigIntegerField(default=0)
     dropped_unsummarised = models.BigIntegerField(default=0)
 
-    parts = CanonicalJSONField(default=dict, help_text="Tokens of the live view by origin; they add up to it.")
-    reported_prompt = models.BigIntegerField(null=True, help_text="The last prompt the provider reported, this epoch.")
+    parts = CanonicalJSONField(
+        default=dict, help_text="Tokens of the live view by origin; they add up to it."
+    )
+    reported_prompt = models.BigIntegerField(
+        null=True, help_text="The last prompt the provider reported, this epoch."
+    )
     counted_since_report = models.BigIntegerField(default=0)
     pressure = CanonicalJSONField(default=dict)
     level = models.CharField(max_length=10, default="normal")
 
+    keeps_content = models.BooleanField(default=True, help_text="False: tokens, usage and hashes only.")
+    responses_since_result = models.PositiveIntegerField(default=0)
+    assemblies_made = models.PositiveIntegerField(default=0)
     turns = models.PositiveIntegerField(default=0)
     compactions = models.PositiveIntegerField(default=0)
     input_tokens = models.BigIntegerField(default=0)
@@ -68,11 +75,18 @@ class AgentSession(models.Model):
     spent_nano = models.BigIntegerField(default=0)
     has_unpriced = models.BooleanField(default=False)
 
-    cfa_state = models.TextField(blank=True, default="", help_text="The latest reported state of the agent's own protocol.")
-    position = CanonicalJSONField(default=dict, help_text="Epic, story, phase, task and commit as last reported.")
+    cfa_state = models.TextField(
+        blank=True, default="", help_text="The latest reported state of the agent's own protocol."
+    )
+    position = CanonicalJSONField(
+        default=dict, help_text="Epic, story, phase, task and commit as last reported."
+    )
     subagents_done = models.PositiveIntegerField(default=0)
     protocols = CanonicalJSONField(default=dict, help_text="Loaded protocols and their tokens.")
     last_prefix = CanonicalJSONField(default=list)
+    last_compaction = CanonicalJSONField(
+        null=True, help_text="Outcome of the last attempt: the breaker's memory."
+    )
 
     created_at = models.DateTimeField()
     last_activity_at = models.DateTimeField()
@@ -81,7 +95,9 @@ class AgentSession(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["project_id", "external_id"], name="external_id_once_per_project"),
+            models.UniqueConstraint(
+                fields=["project_id", "external_id"], name="external_id_once_per_project"
+            ),
         ]
         indexes = [
             models.Index(fields=["project_id", "-id"], name="session_by_project"),

@@ -71,7 +71,8 @@ class UsageBucket(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["project_id", "quarter", "model", "profile_id", "section"], name="one_bucket_per_quarter"
+                fields=["project_id", "quarter", "model", "profile_id", "section"],
+                name="one_bucket_per_quarter",
             )
         ]
 

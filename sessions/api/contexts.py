@@ -1,0 +1,88 @@
+"""POST /sessions/{id}/context: what to send next; GET …/assemblies: the stored proofs."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from django.http import HttpResponse
+from ninja import Router
+
+from kernel.errors import Invalid, NotFound
+from kernel.http.authenticated import ApiRequest
+from kernel.http.idempotency import idempotent
+from kernel.http.replies import decode_cursor, page_of, reply, reply_cached
+from kernel.http.schemas import Cursor, Flag, Limit, Name, PositiveTokens, StrictSchema, Tokens
+from sessions.models import Assembly
+from sessions.services.contexts import ContextWish, next_context
+from sessions.services.store import find_session
+
+router = Router(tags=["Sessions"])
+
+
+class ContextIn(StrictSchema):
+    query: Any = ""
+    mode: Name | None = None
+    max_output: Tokens | None = None
+    sections: dict[str, Any] = {}
+    format: Literal["openai", "anthropic", "plain"] = "openai"
+    budget_tokens: PositiveTokens | None = None
+    reserve: Flag = False
+    sticky: Flag = True
+
+
+@router.post("/sessions/{session_id}/context", response=dict[str, Any])
+@idempotent
+def post_context(request: ApiRequest, session_id: str, payload: ContextIn) -> HttpResponse:
+    """The messages to send now and the proof that they fit; 413 when they cannot."""
+    request.auth.require("agent")
+    wish = ContextWish(
+        query=_text(payload.query, "/query"),
+        mode=payload.mode,
+        max_output=payload.max_output,
+        sections={name: _text(text, f"/sections/{name}") for name, text in payload.sections.items()},
+        format=payload.format,
+        budget_tokens=payload.budget_tokens,
+        sticky=payload.sticky,
+    )
+    return reply(next_context(project_id=request.auth.project_id, ref=session_id, wish=wish))
+
+
+@router.get("/sessions/{session_id}/assemblies", response=dict[str, Any])
+def list_assemblies(request: ApiRequest, session_id: str, limit: Limit, cursor: Cursor) -> HttpResponse:
+    request.auth.require("read", "agent", "manage")
+    session = find_session(project_id=request.auth.project_id, ref=session_id)
+    rows = Assembly.objects.filter(session=session).order_by("-id")
+    after = decode_cursor(cursor)
+    if after is not None:
+        rows = rows.filter(pk__lt=after)
+    page = page_of(list(rows[: limit + 1]), limit=limit, key=lambda row: row.pk, shape=assembly_json)
+    return reply_cached(request, page)
+
+
+@router.get("/sessions/{session_id}/assemblies/{number}", response=dict[str, Any])
+def get_assembly(request: ApiRequest, session_id: str, number: str) -> HttpResponse:
+    """By number or id."""
+    request.auth.require("read", "agent", "manage")
+    session = find_session(project_id=request.auth.project_id, ref=session_id)
+    wanted = {"number": int(number)} if number.isdigit() and len(number) < 10 else {"pk": number}
+    row = Assembly.objects.filter(session=session, **wanted).first()
+    if row is None:
+        raise NotFound()
+    return reply_cached(request, assembly_json(row))
+
+
+def assembly_json(row: Assembly) -> dict[str, Any]:
+    return {
+        "id": row.pk,
+        "number": row.number,
+        "epoch": row.epoch,
+        "model": row.model,
+        "report": row.report,
+        "created_at": row.created_at.isoformat().replace("+00:00", "Z"),
+    }
+
+
+def _text(value: Any, pointer: str) -> str:
+    if isinstance(value, str):
+        return value
+    raise Invalid(f"{pointer} must be a string.", code="invalid")

@@ -1,0 +1,1 @@
+"""Everything that writes sessions, one module per noun."""

@@ -1,0 +1,226 @@
+"""The next context: reads only what can fit, lets the pure assembly decide, stores the proof."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from django.db import transaction
+
+from budgets.tokens import cut_to_tokens, message_tokens
+from kernel.clock import read_now
+from kernel.errors import Invalid
+from kernel.ids import new_id
+from providers.render import render
+from providers.validity import validate
+from sessions.core.assembly import assemble
+from sessions.core.errors import ContextTooLarge as TooLargeToAssemble
+from sessions.core.message import Hit, MemoryItem, StoredMessage, SummaryItem
+from sessions.core.request import Anchors, AssemblyRequest, ContextPlan, Ruler
+from sessions.errors import ContentNotKept, ContextTooLarge, SessionPaused
+from sessions.models import AgentSession, Assembly, Message
+from sessions.services import interventions, retrieval, rollups
+from sessions.services.compaction_requests import request_due_compaction
+from sessions.services.frames import Frame, frame_of
+from sessions.services.manifests import summaries_of
+from sessions.services.memory import memory_in_fill_order
+from sessions.services.store import (
+    from_bytes,
+    lock_session,
+    messages_by_seq,
+    read_range,
+    read_tail,
+    section_texts,
+    stored_message,
+)
+
+# More pinned messages than this cannot be meant; the oldest of them are still found by search.
+MAX_PINNED = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextWish:
+    """What the agent asks of one context, beyond what its session says."""
+
+    query: str = ""
+    mode: str | None = None
+    max_output: int | None = None
+    sections: Mapping[str, str] = field(default_factory=dict)
+    hits: Sequence[Hit] = ()
+    format: str = "openai"
+    budget_tokens: int | None = None
+    sticky: bool = True
+
+
+@transaction.atomic
+def next_context(*, project_id: str, ref: str, wish: ContextWish) -> dict[str, Any]:
+    """The messages to send now, with the proof that they fit; changes no content."""
+    session = lock_session(project_id=project_id, ref=ref)
+    _refuse_when_stopped(session)
+    frame = _narrowed(frame_of(session, mode=wish.mode, max_output=wish.max_output), wish.budget_tokens)
+    waiting = interventions.waiting(session)
+    request = _request(session, frame, wish, "\n".join(row.text for row in waiting))
+    try:
+        plan = assemble(request)
+    except TooLargeToAssemble as refusal:
+        raise _too_large(refusal) from None
+    rendered = render(plan.system, list(plan.messages), wish.format)
+    report = {**plan.report, "format_problems": validate(rendered.messages, wish.format)}
+    assembly = _store_proof(session, frame, plan, report, moves_cut=wish.budget_tokens is None)
+    interventions.mark_delivered(waiting)
+    return {
+        "model": session.model,
+        "system": rendered.system,
+        "messages": rendered.messages,
+        "interventions": [interventions.intervention_json(row) for row in waiting],
+        "hold": None,
+        "report": {**report, "assembly": assembly.pk, "revision": frame.revision.number},
+    }
+
+
+def _too_large(refusal: TooLargeToAssemble) -> ContextTooLarge:
+    return ContextTooLarge(
+        refusal.detail,
+        model=refusal.model,
+        used=refusal.used,
+        max_input=refusal.max_input,
+        safe=refusal.safe,
+        sections=list(refusal.sections),
+        remedies=list(refusal.remedies),
+    )
+
+
+def _refuse_when_stopped(session: AgentSession) -> None:
+    if not session.keeps_content:
+        raise ContentNotKept(
+            "This project keeps numbers only, so there are no words to assemble a context from."
+        )
+    if session.state == AgentSession.State.PAUSED and not session.paused_by_cap:
+        raise SessionPaused(session.pause_reason or "The session is paused.")
+
+
+def _narrowed(frame: Frame, budget_tokens: int | None) -> Frame:
+    """A smaller budget for this one call; never a larger one."""
+    if budget_tokens is None or budget_tokens >= frame.total:
+        return frame
+    if budget_tokens < 1:
+        raise Invalid("budget_tokens must be at least 1.", code="invalid_budget")
+    return replace(frame, window=replace(frame.window, max_input=budget_tokens))
+
+
+def _request(
+    session: AgentSession, frame: Frame, wish: ContextWish, intervention_text: str
+) -> AssemblyRequest:
+    # A one-off smaller budget must not move the boundary that the session's own budget keeps stable.
+    own_budget = wish.budget_tokens is None
+    cut_seq = session.cut_seq if own_budget else session.base_seq
+    tail = read_tail(session, frame, after_seq=max(session.base_seq, cut_seq), room_tokens=frame.total)
+    name = frame.counter.name
+    head, middle = _story_parts(session, frame, tail)
+    return AssemblyRequest(
+        policy=frame.policy,
+        window=frame.window,
+        model=session.model,
+        ruler=ruler_of(frame),
+        sections={**section_texts(session), **wish.sections},
+        memory=[
+            MemoryItem(
+                id=row.pk,
+                kind=row.kind,
+                text=from_bytes(row.body),
+                tokens=row.counts.get(name) or frame.counter.count(from_bytes(row.body)),
+                pinned=row.pinned,
+                priority=row.priority,
+                seq=row.seq,
+            )
+            for row in memory_in_fill_order(session, frame)
+        ],
+        summaries=[
+            SummaryItem(
+                from_seq=row.from_seq,
+                to_seq=row.to_seq,
+                text=from_bytes(row.body),
+                tokens=row.counts.get(name) or frame.counter.count(from_bytes(row.body)),
+            )
+            for row in summaries_of(session)
+        ],
+        hits=[*wish.hits, *retrieval.hits_for(session, frame, wish.query)],
+        tail=tail,
+        head=head,
+        middle=middle,
+        anchors=_anchors(session, frame, tail),
+        base_seq=session.base_seq,
+        cut_seq=cut_seq,
+        head_seq=session.head_seq,
+        live_tokens=session.counted_tokens,
+        query=wish.query,
+        interventions=intervention_text,
+        previous_prefix=[tuple(piece) for piece in session.last_prefix] if own_budget else [],
+        sticky=wish.sticky,
+        source=frame.counter.source,
+    )
+
+
+def ruler_of(frame: Frame) -> Ruler:
+    counter = frame.counter
+    return Ruler(
+        count=counter.count,
+        cut=lambda text, limit: cut_to_tokens(counter, text, limit),
+        count_message=lambda body: message_tokens(counter, body),
+        high=counter.high,
+    )
+
+
+def _anchors(session: AgentSession, frame: Frame, tail: Sequence[StoredMessage]) -> Anchors:
+    """The messages that are always sent; only those that the tail does not hold are read."""
+    held = {message.seq: message for message in tail}
+    wanted = {seq for seq in (session.first_user_seq, session.last_user_seq) if seq}
+    held.update(messages_by_seq(session, frame, wanted - held.keys()) if wanted - held.keys() else {})
+    pinned = Message.objects.filter(session=session, pinned=True).order_by("seq")[:MAX_PINNED]
+    return Anchors(
+        first_user=held.get(session.first_user_seq),
+        latest_user=held.get(session.last_user_seq),
+        pinned=tuple(held.get(row.seq) or stored_message(row, frame) for row in pinned),
+    )
+
+
+def _story_parts(
+    session: AgentSession, frame: Frame, tail: Sequence[StoredMessage]
+) -> tuple[list[StoredMessage], list[StoredMessage]]:
+    """The beginning of a story and a bounded part of its middle, where the profile keeps them."""
+    story = next((s for s in frame.policy.sections if s.fill == "head_middle_tail"), None)
+    first_of_tail = tail[0].seq if tail else session.head_seq + 1
+    if story is None or first_of_tail <= session.base_seq + 1:
+        return [], []
+    cap = int(story.options.get("cap_start", 20))
+    head_end = min(session.base_seq + 2 * cap, first_of_tail - 1)
+    head = read_range(session, frame, first=session.base_seq + 1, last=head_end)
+    middle_first = max(head_end + 1, first_of_tail - 200)
+    return head, read_range(session, frame, first=middle_first, last=first_of_tail - 1)
+
+
+def _store_proof(
+    session: AgentSession, frame: Frame, plan: ContextPlan, report: dict[str, Any], *, moves_cut: bool
+) -> Assembly:
+    """Keeps the figures, moves the sticky cut, asks for compaction when something fell out of the view."""
+    now = read_now()
+    number = session.assemblies_made = session.assemblies_made + 1
+    assembly = Assembly.objects.create(
+        id=new_id("asm"),
+        session=session,
+        number=number,
+        epoch=session.epoch,
+        revision=frame.revision,
+        model=session.model,
+        report=report,
+        created_at=now,
+    )
+    if moves_cut:
+        session.cut_seq = plan.cut_seq
+        session.last_prefix = [list(piece) for piece in plan.prefix]
+        session.dropped_unsummarised = report["dropped_unsummarised"]
+    rollups.add_assembly(session, model=session.model, at=now, sections=report["sections"])
+    request_due_compaction(session, frame, actions=())
+    session.save()
+    return assembly

@@ -1,0 +1,138 @@
+"""Records what an agent reports: one batch, one transaction, every event once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+
+from kernel.clock import read_now
+from kernel.errors import Invalid
+from kernel.faults import fault
+from providers.formats import parse_events
+from providers.parsed import ParsedEvent
+from sessions.core.message import body_text
+from sessions.errors import MessageTooLarge
+from sessions.models import AgentSession, ReportedEvent
+from sessions.services import interventions, spending
+from sessions.services.budget_view import budget_summary
+from sessions.services.frames import Frame, frame_of
+from sessions.services.pressure import observe_pressure, trend_line
+from sessions.services.recorder import Recorder
+from sessions.services.signals import signal_json
+from sessions.services.store import lock_session, to_bytes
+
+
+def record_events(*, project_id: str, ref: str, format: str, events: list[Any]) -> dict[str, Any]:
+    """Everything that the events say, or nothing; the answer says what is left and what to inject."""
+    if not 1 <= len(events) <= settings.MAX_BATCH_EVENTS:
+        raise Invalid(f"A batch holds 1 to {settings.MAX_BATCH_EVENTS:,} events.", code="invalid_batch")
+    parsed = parse_events(format, events)
+    _refuse_oversized(parsed)
+    with transaction.atomic():
+        session = lock_session(project_id=project_id, ref=ref)
+        frame = frame_of(session)
+        answer = _record(session, frame, parsed, count=len(events))
+        session.last_activity_at = read_now()
+        session.save()
+        fault("events.commit.before")
+    return answer
+
+
+def _record(
+    session: AgentSession, frame: Frame, parsed: Sequence[ParsedEvent], *, count: int
+) -> dict[str, Any]:
+    signals_before = session.signal_seq
+    known = _known_event_ids(session, parsed)
+    fresh = _without_duplicates(parsed, known)
+    recorder = Recorder(session, frame)
+    for event in fresh:
+        recorder.record(event)
+    recorder.flush()
+    _keep_events(session, fresh, recorder)
+    lines: list[str] = []
+    warning = None
+    if recorder.changed_view:
+        spoken = observe_pressure(session, frame)
+        warning, lines = spoken.warning, list(spoken.lines)
+    if recorder.turns_added:
+        lines += [line for line in [trend_line(session)] if line]
+        spending.observe(session)
+    accepted = {event.index for event in fresh}
+    return {
+        "accepted": len(accepted),
+        "duplicates": count - len(accepted),
+        "results": _results(parsed, accepted, recorder, count),
+        "budget": {**budget_summary(session, frame), "message": warning, "messages": lines},
+        "signals": [
+            signal_json(row) for row in session.signals.filter(number__gt=signals_before).order_by("number")
+        ]
+        if session.signal_seq > signals_before
+        else [],
+        "interventions": [interventions.intervention_json(row) for row in interventions.waiting(session)],
+    }
+
+
+def _refuse_oversized(parsed: Sequence[ParsedEvent]) -> None:
+    for event in parsed:
+        if event.message is not None and len(body_text(event.message)) > settings.MAX_MESSAGE_CHARACTERS:
+            limit = f"{settings.MAX_MESSAGE_CHARACTERS:,}"
+            raise MessageTooLarge(f"The message of event {event.index} is longer than {limit} characters.")
+
+
+def _known_event_ids(session: AgentSession, parsed: Sequence[ParsedEvent]) -> set[str]:
+    ids = {event.event_id for event in parsed if event.event_id}
+    if not ids:
+        return set()
+    rows = ReportedEvent.objects.filter(session=session, event_id__in=ids).values_list("event_id", flat=True)
+    return {row for row in rows if row}
+
+
+def _without_duplicates(parsed: Sequence[ParsedEvent], known: set[str]) -> list[ParsedEvent]:
+    """Parts of one event share its index and go together; an id seen before, here or stored, is skipped."""
+    fresh: list[ParsedEvent] = []
+    owner: dict[str, int] = {}
+    for event in parsed:
+        if event.event_id and (
+            event.event_id in known or owner.setdefault(event.event_id, event.index) != event.index
+        ):
+            continue
+        fresh.append(event)
+    return fresh
+
+
+def _keep_events(session: AgentSession, fresh: Sequence[ParsedEvent], recorder: Recorder) -> None:
+    """The events as they came; messages are kept as messages, so their payload is not kept twice."""
+    now = read_now()
+    rows: dict[int, ReportedEvent] = {}
+    for event in fresh:
+        row = rows.get(event.index)
+        if row is None:
+            row = rows[event.index] = ReportedEvent(
+                session=session, event_id=event.event_id, kind=event.kind, payload=b"", created_at=now
+            )
+        if event.kind == "message":
+            row.first_seq = row.first_seq or recorder.seq_of.get(id(event))
+        elif not row.payload:
+            row.payload = to_bytes(event.payload if session.keeps_content else {})
+    ReportedEvent.objects.bulk_create(rows.values())
+
+
+def _results(
+    parsed: Sequence[ParsedEvent], accepted: set[int], recorder: Recorder, count: int
+) -> list[dict[str, Any]]:
+    results: list[dict[str, Any]] = [{"index": index, "status": "ignored"} for index in range(count)]
+    for event in parsed:
+        row = results[event.index]
+        row["event_id"] = event.event_id
+        if event.index not in accepted:
+            row["status"] = "duplicate"
+            continue
+        row["status"] = "accepted"
+        row.setdefault("kind", event.kind)
+        seq = recorder.seq_of.get(id(event))
+        if seq is not None:
+            row.setdefault("seq", seq)
+    return results

@@ -1,0 +1,61 @@
+"""Interventions: text that the next agent turn begins with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import transaction
+
+from kernel.clock import read_now
+from kernel.errors import NotFound
+from kernel.ids import new_id
+from sessions.models import AgentSession, Intervention
+
+
+def queue(*, session_id: str, kind: str, text: str) -> None:
+    """At most one of a kind waits; asking again while it waits changes nothing."""
+    Intervention.objects.bulk_create(
+        [Intervention(id=new_id("intv"), session_id=session_id, kind=kind, text=text, created_at=read_now())],
+        ignore_conflicts=True,
+    )
+
+
+def waiting(session: AgentSession) -> list[Intervention]:
+    """Everything that the next turn must begin with, oldest first."""
+    return list(
+        session.interventions.filter(
+            state__in=(Intervention.State.PENDING, Intervention.State.DELIVERED)
+        ).order_by("id")
+    )
+
+
+def mark_delivered(interventions: list[Intervention]) -> None:
+    ids = [row.pk for row in interventions if row.state == Intervention.State.PENDING]
+    if ids:
+        Intervention.objects.filter(pk__in=ids, state=Intervention.State.PENDING).update(
+            state=Intervention.State.DELIVERED, delivered_at=read_now()
+        )
+
+
+@transaction.atomic
+def acknowledge(*, session: AgentSession, ref: str) -> Intervention:
+    """Once: a second acknowledgement gives the same answer."""
+    row = session.interventions.select_for_update().filter(pk=ref).first()
+    if row is None:
+        raise NotFound()
+    if row.state != Intervention.State.ACKNOWLEDGED:
+        row.state = Intervention.State.ACKNOWLEDGED
+        row.acknowledged_at = read_now()
+        row.save(update_fields=["state", "acknowledged_at"])
+    return row
+
+
+def withdraw(session: AgentSession, kind: str) -> None:
+    """Drops what waits of this kind once its reason is gone, for example after the agent compacted itself."""
+    session.interventions.filter(kind=kind).exclude(state=Intervention.State.ACKNOWLEDGED).update(
+        state=Intervention.State.ACKNOWLEDGED, acknowledged_at=read_now()
+    )
+
+
+def intervention_json(row: Intervention) -> dict[str, Any]:
+    return {"id": row.pk, "kind": row.kind, "text": row.text, "state": row.state}

@@ -1,0 +1,110 @@
+"""The pointer swap: a new manifest under the next epoch, and what the live view then weighs."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from budgets.core.pressure import clear, dump_state, load_state
+from kernel.clock import read_now
+from kernel.faults import fault
+from kernel.fields import canonical_json
+from kernel.ids import new_id
+from sessions.models import AgentSession, Manifest, Message, Summary
+from sessions.services.frames import Frame
+from sessions.services.store import to_bytes
+
+
+def fold_into_summary(
+    session: AgentSession,
+    frame: Frame,
+    *,
+    to_seq: int,
+    text: str,
+    source: str,
+    job_id: str,
+    checks: dict[str, Any] | None = None,
+) -> Summary:
+    """Commits a summary of everything up to `to_seq` under the session's lock; the caller saves the row.
+
+    Older summaries were folded into the text, so the manifest holds this one alone. Originals stay.
+    """
+    before = session.counted_tokens
+    summary = Summary(
+        id=new_id("sum"),
+        session=session,
+        from_seq=1,
+        to_seq=to_seq,
+        body=to_bytes(text),
+        counts={frame.counter.name: frame.counter.count(text)},
+        source=source,
+        checks=checks or {},
+        before_tokens=before,
+        after_tokens=0,
+        job_id=job_id,
+        created_at=read_now(),
+    )
+    fault("compact.commit.summary")
+    swap_manifest(
+        session,
+        items=[{"kind": "summary", "summary": summary.pk, "from_seq": 1, "to_seq": to_seq}],
+        base_seq=to_seq,
+        reason="compaction",
+    )
+    reweigh(session, frame, summary_tokens=summary.counts[frame.counter.name])
+    summary.after_tokens = session.counted_tokens
+    summary.save()
+    return summary
+
+
+def swap_manifest(
+    session: AgentSession, *, items: list[dict[str, Any]], base_seq: int, reason: str
+) -> Manifest:
+    """A new epoch begins: the old report no longer counts, flags fall, the sticky cut starts afresh."""
+    session.epoch += 1
+    manifest = Manifest.objects.create(
+        id=new_id("mani"),
+        session=session,
+        epoch=session.epoch,
+        items=items,
+        base_seq=base_seq,
+        sha256=hashlib.sha256(canonical_json([items, base_seq]).encode()).hexdigest(),
+        reason=reason,
+        created_at=read_now(),
+    )
+    fault("compact.commit.manifest")
+    session.manifest = manifest
+    session.base_seq = base_seq
+    session.cut_seq = base_seq
+    session.dropped_unsummarised = 0
+    session.reported_prompt = None
+    session.counted_since_report = 0
+    session.last_prefix = []
+    state = load_state(session.pressure)
+    for flag in state.flags:
+        state = clear(state, flag)
+    session.pressure = dump_state(state)
+    return manifest
+
+
+def reweigh(session: AgentSession, frame: Frame, *, summary_tokens: int) -> None:
+    """Counts the live view anew from the kept messages' stored counts."""
+    parts = {
+        name: session.parts[name]
+        for name in ("base", "sections", "protocols", "memory")
+        if name in session.parts
+    }
+    parts["summary"] = summary_tokens
+    rows = Message.objects.filter(session=session, seq__gt=session.base_seq).values_list("role", "counts")
+    for role, counts in rows.iterator(chunk_size=2000):
+        parts[role] = parts.get(role, 0) + counts.get(frame.counter.name, 0)
+    session.parts = parts
+
+
+def summaries_of(session: AgentSession) -> list[Summary]:
+    """The summaries of the live view, in order."""
+    if session.manifest is None:
+        return []
+    ids = [item["summary"] for item in session.manifest.items if item["kind"] == "summary"]
+    rows = {row.pk: row for row in Summary.objects.filter(pk__in=ids)}
+    return [rows[summary_id] for summary_id in ids]

@@ -1,0 +1,81 @@
+"""Observes pressure after something changed: level, flags, signals, and what becomes due."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.conf import settings
+
+from budgets.core import messages
+from budgets.core.pressure import Observation, clear, dump_state, load_state, observe
+from kernel.clock import read_now
+from kernel.errors import Invalid
+from sessions.models import AgentSession
+from sessions.services.compaction_requests import request_due_compaction
+from sessions.services.frames import Frame
+from sessions.services.signals import add_signal
+from sessions.services.turns import recent_used
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spoken:
+    """What is said to the agent about its budget."""
+
+    warning: str | None
+    lines: tuple[str, ...]
+
+
+def observe_pressure(session: AgentSession, frame: Frame) -> Spoken:
+    """Under the session's lock; the caller saves the session row."""
+    used = session.used_tokens
+    observation = observe(
+        load_state(session.pressure),
+        used,
+        frame.policy.thresholds,
+        total=frame.total,
+        window=frame.context_window,
+        at=int(read_now().timestamp()),
+        debug=settings.DEBUG_BUDGET,
+    )
+    session.pressure = dump_state(observation.state)
+    session.level = observation.level
+    for crossed in observation.crossed:
+        add_signal(
+            session, crossed.name, {"level": crossed.level, "used": crossed.used, "limit": crossed.limit}
+        )
+    request_due_compaction(session, frame, actions=observation.due_actions)
+    return _spoken(session, frame, observation)
+
+
+def _spoken(session: AgentSession, frame: Frame, observation: Observation) -> Spoken:
+    used, total = session.used_tokens, frame.total
+    warning = messages.budget_warning(used, total) if observation.speaking else None
+    lines = [warning] if warning else []
+    if settings.DEBUG_BUDGET:
+        lines.append(messages.budget_used(used, total))
+        lines.append(messages.section_usage(dict(session.parts), {name: total for name in session.parts}))
+    return Spoken(warning=warning, lines=tuple(lines))
+
+
+def trend_line(session: AgentSession) -> str | None:
+    """Said at every fifth turn, from the last five."""
+    if session.turns == 0 or session.turns % 5:
+        return None
+    return messages.usage_trend(session.turns, recent_used(session))
+
+
+def clear_flags(session: AgentSession, flags: list[str]) -> None:
+    """Under the session's lock; flags go one by one, an unknown one is refused."""
+    state = load_state(session.pressure)
+    for flag in flags:
+        state = clear(state, flag)
+    session.pressure = dump_state(state)
+
+
+def known_flags(frame: Frame, flags: list[str]) -> None:
+    known = [threshold.flag for threshold in frame.policy.thresholds]
+    unknown = [flag for flag in flags if flag not in known]
+    if unknown:
+        raise Invalid(
+            f"This profile has no flag {unknown[0]!r}; it has {', '.join(known)}.", code="unknown_flag"
+        )

@@ -1,0 +1,175 @@
+"""Reading and appending: sessions by id, messages by sequence number, section texts."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from django.db.models import Q, QuerySet
+
+from kernel.clock import read_now
+from kernel.errors import NotFound
+from kernel.fields import canonical_json
+from sessions.core.message import StoredMessage, call_ids_of, result_id_of
+from sessions.errors import SessionErased
+from sessions.models import AgentSession, Message, SectionContent
+from sessions.services.frames import Frame
+
+EXTERNAL = "ext:"
+_RELATED = ("profile", "profile__current", "pinned_revision")
+# Rows read per round while walking back from the newest message.
+TAIL_CHUNK = 256
+
+
+def find_session(*, project_id: str, ref: str) -> AgentSession:
+    return _one(AgentSession.objects.select_related(*_RELATED), project_id, ref)
+
+
+def lock_session(*, project_id: str, ref: str) -> AgentSession:
+    """The session for writing: nobody else changes it until this transaction ends."""
+    rows = AgentSession.objects.select_related(*_RELATED).select_for_update(of=("self",))
+    session = _one(rows, project_id, ref)
+    if session.state == AgentSession.State.ERASED:
+        raise SessionErased("The content of this session was erased; it takes no more events.")
+    return session
+
+
+def _one(rows: QuerySet[AgentSession], project_id: str, ref: str) -> AgentSession:
+    wanted = Q(external_id=ref.removeprefix(EXTERNAL)) if ref.startswith(EXTERNAL) else Q(pk=ref)
+    session = rows.filter(wanted, project_id=project_id).first() if "\x00" not in ref else None
+    if session is None:
+        raise NotFound()
+    return session
+
+
+def to_bytes(value: Any) -> bytes:
+    return canonical_json(value).encode()
+
+
+def from_bytes(body: bytes | memoryview) -> Any:
+    return json.loads(bytes(body))
+
+
+def append_messages(
+    session: AgentSession, frame: Frame, bodies: Sequence[tuple[dict[str, Any], bool, bool]]
+) -> list[StoredMessage]:
+    """Appends (body, is_human, pinned) under the session's lock; moves head, totals and anchors in memory.
+
+    The caller saves the session row: one UPDATE per transaction.
+    """
+    now = read_now()
+    rows = []
+    for body, is_human, pinned in bodies:
+        session.head_seq += 1
+        rows.append(_message_row(session, frame, body, is_human, pinned, now))
+    Message.objects.bulk_create(rows)
+    stored = [stored_message(row, frame) for row in rows]
+    for message in stored:
+        _count_into(session, message)
+    return stored
+
+
+def _message_row(
+    session: AgentSession, frame: Frame, body: dict[str, Any], is_human: bool, pinned: bool, now: Any
+) -> Message:
+    return Message(
+        session=session,
+        seq=session.head_seq,
+        role=body["role"],
+        counts=frame.count_body(body),
+        body=to_bytes(body if session.keeps_content else _numbers_only(body)),
+        call_ids=list(call_ids_of(body)),
+        result_id=result_id_of(body),
+        pinned=pinned,
+        is_human=is_human,
+        created_at=now,
+    )
+
+
+def _numbers_only(body: dict[str, Any]) -> dict[str, Any]:
+    """The shape of a message without its words; the hash still tells two messages apart."""
+    return {"role": body["role"], "content": None, "sha256": hashlib.sha256(to_bytes(body)).hexdigest()}
+
+
+def _count_into(session: AgentSession, message: StoredMessage) -> None:
+    session.parts[message.role] = session.parts.get(message.role, 0) + message.tokens
+    session.counted_since_report += message.tokens
+    if message.is_human:
+        session.first_user_seq = session.first_user_seq or message.seq
+        session.last_user_seq = message.seq
+
+
+def stored_message(row: Message, frame: Frame) -> StoredMessage:
+    body = from_bytes(row.body)
+    tokens = row.counts.get(frame.counter.name)
+    return StoredMessage(
+        seq=row.seq,
+        role=row.role,
+        tokens=frame.count_body(body)[frame.counter.name] if tokens is None else tokens,
+        words=row.counts["words"],
+        body=body,
+        call_ids=tuple(row.call_ids),
+        result_id=row.result_id,
+        pinned=row.pinned,
+        is_human=row.is_human,
+    )
+
+
+def messages_by_seq(session: AgentSession, frame: Frame, seqs: Iterable[int]) -> dict[int, StoredMessage]:
+    rows = Message.objects.filter(session=session, seq__in=set(seqs))
+    return {row.seq: stored_message(row, frame) for row in rows}
+
+
+def read_tail(
+    session: AgentSession, frame: Frame, *, after_seq: int, room_tokens: int
+) -> list[StoredMessage]:
+    """The newest messages after `after_seq`, ascending: as many as could fit, in whole tool groups."""
+    tail: list[StoredMessage] = []
+    tokens, before = 0, session.head_seq + 1
+    missing: set[str] = set()
+    while before > after_seq + 1 and (tokens <= room_tokens or missing):
+        rows = Message.objects.filter(session=session, seq__gt=after_seq, seq__lt=before).order_by("-seq")
+        for row in rows[:TAIL_CHUNK]:
+            message = stored_message(row, frame)
+            tail.append(message)
+            tokens += message.tokens
+            before = message.seq
+            _track_open_results(missing, message)
+            if tokens > room_tokens and not missing:
+                break
+    tail.reverse()
+    return tail
+
+
+def _track_open_results(missing: set[str], message: StoredMessage) -> None:
+    """Results whose call lies further back: the walk goes on until their group is whole."""
+    if message.result_id is not None:
+        missing.add(message.result_id)
+    missing.difference_update(message.call_ids)
+
+
+def read_range(session: AgentSession, frame: Frame, *, first: int, last: int) -> list[StoredMessage]:
+    rows = Message.objects.filter(session=session, seq__gte=first, seq__lte=last).order_by("seq")
+    return [stored_message(row, frame) for row in rows.iterator(chunk_size=1000)]
+
+
+def section_texts(session: AgentSession) -> dict[str, str]:
+    return {row.name: from_bytes(row.body) for row in SectionContent.objects.filter(session=session)}
+
+
+def put_section(session: AgentSession, frame: Frame, *, name: str, text: str) -> None:
+    """Replaces a section's text under the session's lock; the caller saves the session row."""
+    tokens = frame.counter.count(text)
+    before = (
+        SectionContent.objects.filter(session=session, name=name).values_list("tokens", flat=True).first()
+        or 0
+    )
+    SectionContent.objects.update_or_create(
+        session=session,
+        name=name,
+        defaults={"body": to_bytes(text), "tokens": tokens, "updated_at": read_now()},
+    )
+    session.parts["sections"] = session.parts.get("sections", 0) + tokens - before
+    session.counted_since_report = max(0, session.counted_since_report + tokens - before)
