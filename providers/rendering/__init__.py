@@ -1,0 +1,1 @@
+"""How each format spells a canonical conversation."""
