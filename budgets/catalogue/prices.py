@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 from decimal import ROUND_CEILING, Decimal
-from functools import cache
+from functools import cache, lru_cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
@@ -34,7 +34,15 @@ Rates = dict[str, int | None]
 
 def catalogue_price(name: str, at: datetime) -> Price | None:
     """What a model cost at that moment; None for an unknown model or one that is not priced by tokens."""
-    listed = _listed(name) if len(name) <= LONGEST_NAME else None
+    if len(name) > LONGEST_NAME:
+        return None
+    # No price of the table begins inside a minute, so a minute's calls share one answer.
+    return _price(name, at.astimezone(UTC).replace(second=0, microsecond=0))
+
+
+@lru_cache(maxsize=4_096)
+def _price(name: str, at: datetime) -> Price | None:
+    listed = _listed(name)
     if listed is None:
         return None
     provider, model = listed
@@ -43,31 +51,29 @@ def catalogue_price(name: str, at: datetime) -> Price | None:
     if base["input_pico"] is None:
         return None
     return Price(
-        price_id=f"{provider}/{model.id}{_since(model, at)} @ {TABLE} {version(TABLE)}",
+        price_id=f"{provider}/{model.id}{_since(model, at)} @ {_release()}",
         tiers=tuple(PriceTier(above_tokens=start, **_rates(prices, start + 1)) for start in _starts(prices)),
         batch_bp=_batch_bp(base, _rates(model.get_prices(at, {"processing": "batch"}), prompt_tokens=0)),
         **base,
     )
 
 
+@cache
+def _release() -> str:
+    return f"{TABLE} {version(TABLE)}"
+
+
+@lru_cache(maxsize=4_096)
 def _listed(name: str) -> "Listed | None":
     """By our rules for names, then by the table's own patterns, which know a few odd releases more."""
+    from budgets.catalogue.table import matching_model
+
     if name.lower().startswith(FINE_TUNED):
-        return _matched(name, "openai")
+        return matching_model(name, "openai")
     facts = find_model(name)
     index = _index()
     found = index.find(f"{facts.provider}/{facts.name}") if facts else None
-    return found or index.find(name) or _matched(name)
-
-
-def _matched(name: str, provider_id: str | None = None) -> "Listed | None":
-    from genai_prices.data_snapshot import get_snapshot
-
-    try:
-        provider, model = get_snapshot().find_provider_model(name, None, provider_id, None)
-    except LookupError:
-        return None
-    return provider.id, model
+    return found or index.find(name) or matching_model(name)
 
 
 @cache
@@ -86,7 +92,7 @@ def _since(model: "ModelInfo", at: datetime) -> str:
     """The first day of a dated price, so that ids of one model's successive prices differ."""
     dated = model.prices if isinstance(model.prices, list) else []
     days = [getattr(price.constraint, "start_date", None) for price in dated if price.constraint]
-    begun = [day for day in days if day and day <= at.astimezone(UTC).date()]
+    begun = [day for day in days if day and day <= at.date()]
     return f" from {max(begun)}" if begun else ""
 
 

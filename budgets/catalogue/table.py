@@ -16,6 +16,19 @@ def table_models() -> Iterator[tuple[str, ModelInfo]]:
             yield provider.id, model
 
 
+def matching_model(name: str, provider_id: str | None = None) -> tuple[str, ModelInfo] | None:
+    """By the table's own patterns, in the provider given or the first that claims such names.
+
+    The package's lookup remembers every name it was ever asked; names come from clients, so this one does not.
+    """
+    for provider in providers:
+        claims = provider.model_match is not None and provider.model_match.is_match(name.lower())
+        if provider.id == provider_id or (provider_id is None and claims):
+            model = provider.find_model(name)
+            return (provider.id, model) if model else None
+    return None
+
+
 def aliases_of(model: ModelInfo) -> tuple[str, ...]:
     """The other names that the table spells out for a model."""
     clauses = model.match.or_ if isinstance(model.match, ClauseOr) else [model.match]

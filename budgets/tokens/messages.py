@@ -1,15 +1,20 @@
 """Tokens of canonical messages and tool definitions: their texts plus the rules for what surrounds them."""
 
+import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from budgets.tokens.counters import Counter
+from budgets.tokens.images import image_tokens
 from budgets.tokens.rules import ChatRules, rules_for
+from budgets.tokens.tool_text import tool_namespace
 
 IMAGE_TYPES = frozenset({"image", "image_url", "input_image"})
 # A payload is base64 from this length on; shorter strings are counted as text.
 PAYLOAD_CHARS = 1_024
+COUNTS_KEPT = 1_024
+_counts: dict[tuple[Counter, bytes], int] = {}
 
 
 def message_tokens(counter: Counter, message: Mapping[str, Any]) -> int:
@@ -30,12 +35,22 @@ def reply_tokens(counter: Counter) -> int:
 
 
 def tools_tokens(counter: Counter, tools: Sequence[Mapping[str, Any]]) -> int:
-    """All tool definitions of a request, in whichever shape the vendor takes."""
+    """All tool definitions of a request, in whichever shape the vendor takes them."""
     if not tools:
         return 0
     rules = rules_for(counter.name)
-    definitions = sum(rules.tool.tokens + counter.count(_compact(tool)) for tool in tools)
-    return rules.tool_prompt.tokens + definitions
+    shown = tool_namespace(tools) if rules.tools_as == "namespace" else "\n".join(map(_compact, tools))
+    return rules.tool_prompt.tokens + rules.tool.tokens * len(tools) + _counted_once(counter, shown)
+
+
+def _counted_once(counter: Counter, text: str) -> int:
+    """A session sends the same definitions with every call: their count is kept, by digest."""
+    key = counter, hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+    if key not in _counts:
+        if len(_counts) >= COUNTS_KEPT:
+            _counts.clear()
+        _counts[key] = counter.count(text)
+    return _counts[key]
 
 
 def _content_tokens(counter: Counter, rules: ChatRules, content: object) -> int:
@@ -55,16 +70,10 @@ def _block_tokens(counter: Counter, rules: ChatRules, block: object) -> int:
     if isinstance(text, str) and block.keys() <= {"type", "text", "cache_control"}:
         return counter.count(text)
     if block.get("type") in IMAGE_TYPES:
-        return _image_tokens(rules, block)
+        return image_tokens(rules.images_as, block)
     payload_chars = sum(map(len, _payloads(block)))
     rest = counter.count(_compact(_without_payloads(block)))
     return rest + -(-payload_chars * rules.attachment_per_kilobyte.tokens // 1_024)
-
-
-def _image_tokens(rules: ChatRules, block: Mapping[str, Any]) -> int:
-    picture = block.get("image_url")
-    detail = picture.get("detail") if isinstance(picture, Mapping) else block.get("detail")
-    return rules.image_low_detail.tokens if detail == "low" else rules.image.tokens
 
 
 def _call_tokens(counter: Counter, rules: ChatRules, call: object) -> int:
