@@ -77,11 +77,10 @@ def observe(
     announced = _still_announced(state, thresholds, over, reading)
     said = [row for row in thresholds if row.flag in over and _may_speak(row, state, announced, at, debug)]
     fresh = [row for row in said if row.flag not in announced]
-    silent = {row.flag for row in thresholds if row.flag in over and row.debug_only and not debug}
     return Observation(
         state=PressureState(
             flags=flags,
-            announced=announced | {row.flag for row in fresh} | silent,
+            announced=announced | {row.flag for row in fresh},
             spoke_at={**state.spoke_at, **{row.flag: at for row in said}},
         ),
         level=level(used, thresholds, total=total, window=window),

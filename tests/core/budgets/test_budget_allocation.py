@@ -99,6 +99,25 @@ def test_it_names_what_a_small_total_cannot_give(sizes, total, expected, shortfa
     assert allocation.fits is not bool(shortfall)
 
 
+def test_the_rest_does_not_shrink_where_all_shares_gain_a_token():
+    tenths = {f"share_{n}": (SHARE, 1000, {}) for n in range(5)}
+    policy = policy_of(**tenths, rest=(REST, 0, {}))
+
+    # From 9 to 10 every share goes from 0 to 1: the rest waits with what they are about to take.
+    assert allocate(policy, 9).sections["rest"] == 4
+    assert allocate(policy, 10).sections["rest"] == 5
+    assert allocate(policy, 9).unallocated == 5
+
+
+def test_a_squeezed_share_does_not_shrink_where_the_shares_before_it_gain_a_token():
+    tenths = {f"share_{n}": (SHARE, 3000, {"priority": 9 - n}) for n in range(3)}
+    policy = policy_of(fixed=(FIXED, 3, {}), **tenths)
+    given = [allocate(policy, total).sections["share_2"] for total in range(40)]
+
+    assert given == sorted(given)
+    assert given[20] == 5  # 20 less 3 fixed, less 6 and 6 for the shares before it
+
+
 def test_it_tells_the_raw_scaffold_from_the_reserves():
     sizes = {"system_prompt": (MEASURED, 0, {}), "entities": (FIXED, 10_500, {}), "story": (REST, 0, {})}
     allocation = allocate(policy_of(**sizes), 94_372, {"system_prompt": 10_000})

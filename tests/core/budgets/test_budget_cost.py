@@ -71,9 +71,13 @@ def test_each_rate_comes_from_the_highest_tier_that_names_it():
         price_id="p",
         input_pico=1000,
         output_pico=1000,
-        tiers=(PriceTier(above_tokens=20, output_pico=9000), PriceTier(above_tokens=10, input_pico=2000)),
+        tiers=(
+            PriceTier(above_tokens=10, input_pico=2000, output_pico=5000),
+            PriceTier(above_tokens=20, output_pico=9000),
+        ),
     )
 
+    assert cost_nano_usd(TokenUsage(input_tokens=15, output_tokens=1), price) == 15 * 2 + 5
     assert cost_nano_usd(TokenUsage(input_tokens=30, output_tokens=1), price) == 30 * 2 + 9
 
 

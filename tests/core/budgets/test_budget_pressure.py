@@ -202,6 +202,13 @@ def test_debug_only_is_silent_in_production_and_speaks_in_debug():
     assert signals(watch([(0, 850)], quiet, debug=True)) == [["BUDGET_WARNING"]]
 
 
+def test_switching_debug_on_while_above_says_what_was_kept_quiet():
+    quiet = [replace(WARN, debug_only=True)]
+    state = watch([(0, 850)], quiet)[-1].state
+
+    assert signals(watch([(1, 850)], quiet, state=state, debug=True)) == [["BUDGET_WARNING"]]
+
+
 def test_due_actions_come_from_all_set_flags_the_most_urgent_first():
     assert watch([(0, 950), (1, 10)], LATCHED)[-1].due_actions == ("compact", "warn")
     assert watch([(0, 950)], [replace(CRITICAL, action="none")])[-1].due_actions == ()
