@@ -25,7 +25,7 @@ class Available:
 
 def calculate_budget(total: int, shares_bp: Mapping[str, int]) -> dict[str, int]:
     _refuse_negative(total, "/total")
-    _refuse_bad_shares(shares_bp)
+    refuse_bad_shares(shares_bp)
     return {TOTAL: total, **{name: share_of(total, share) for name, share in shares_bp.items()}}
 
 
@@ -57,7 +57,7 @@ def _refuse_negative(tokens: int, pointer: str) -> None:
         raise NegativeTokens("Tokens cannot be negative.", pointer=pointer)
 
 
-def _refuse_bad_shares(shares_bp: Mapping[str, int]) -> None:
+def refuse_bad_shares(shares_bp: Mapping[str, int]) -> None:
     for name, share in shares_bp.items():
         if share < 0:
             raise SharesInvalid(f"The share of {name} is negative.", pointer=f"/shares/{name}")

@@ -132,7 +132,7 @@ def rename_profile(*, profile: Profile, author: Author, title: str) -> Profile:
 @transaction.atomic
 def add_revision(*, profile: Profile, policy: Document, author: Author, note: str = "") -> ProfileRevision:
     """A draft until it is published."""
-    _lock(profile)
+    lock_profile(profile)
     revision = _append(profile, policy, author, note)
     _change(profile, author, "profile.revised", before=None, after=_told(revision))
     return revision
@@ -141,14 +141,14 @@ def add_revision(*, profile: Profile, policy: Document, author: Author, note: st
 @transaction.atomic
 def publish(*, profile: Profile, author: Author, number: int | None = None) -> Profile:
     """Running sessions take the revision at their next turn; without a number, the newest."""
-    _lock(profile)
+    lock_profile(profile)
     return _make_current(profile, author, "profile.published", _revision(profile, number))
 
 
 @transaction.atomic
 def roll_back(*, profile: Profile, author: Author, number: int | None = None) -> Profile:
     """To an earlier revision; without a number, the one before the current."""
-    _lock(profile)
+    lock_profile(profile)
     at = current_revision(profile).number
     revision = _revision(profile, number, below=at)
     if revision.number >= at:
@@ -195,7 +195,7 @@ def _get_or_create(
     return profile, created
 
 
-def _lock(profile: Profile) -> None:
+def lock_profile(profile: Profile) -> None:
     """Revision numbers and the current revision move one change at a time."""
     profile.refresh_from_db(from_queryset=Profile.objects.select_for_update())
 

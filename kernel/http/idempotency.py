@@ -45,6 +45,8 @@ def idempotent(view: View) -> View:
 
     # django-ninja reads annotations in the wrapper's module; resolved here, they mean what the view meant.
     run.__signature__ = inspect.signature(view, eval_str=True)  # type: ignore[attr-defined]
+    # django-ninja would look the annotations' names up in this module, not in the view's.
+    run.__signature__ = inspect.signature(view, eval_str=True)  # type: ignore[attr-defined]
     return run  # type: ignore[return-value]
 
 

@@ -7,7 +7,16 @@ from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from ninja import Query, Schema
-from pydantic import AfterValidator, ConfigDict, Field, StrictBool, StrictInt, StrictStr
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictInt,
+    StrictStr,
+    WithJsonSchema,
+)
 from pydantic_core import PydanticCustomError
 
 from kernel.http.replies import DEFAULT_PAGE, MAX_PAGE
@@ -33,9 +42,9 @@ def _storable(text: str) -> str:
     return text
 
 
-def _nano_usd(text: str) -> int:
+def _nano_usd(text: object) -> int:
     """Only plain digits: Decimal itself also takes 1_000, 1e5, NaN and spaces."""
-    parts = _DECIMAL.fullmatch(text)
+    parts = _DECIMAL.fullmatch(text) if isinstance(text, str) else None
     if parts is None:
         raise PydanticCustomError("invalid_money", "must be a decimal string in USD, such as 0.05")
     whole, fraction = parts["whole"], (parts["fraction"] or "").rstrip("0")
@@ -47,11 +56,9 @@ def _nano_usd(text: str) -> int:
     return nano
 
 
-def _moment(text: str) -> datetime:
-    if not _RFC_3339.fullmatch(text):
-        raise PydanticCustomError(
-            "invalid_time", "must be RFC 3339 with a zone: 2026-01-31T12:00:00Z"
-        )
+def _moment(text: object) -> datetime:
+    if not isinstance(text, str) or not _RFC_3339.fullmatch(text):
+        raise PydanticCustomError("invalid_time", "must be RFC 3339 with a zone: 2026-01-31T12:00:00Z")
     try:
         moment = datetime.fromisoformat(text.upper()).astimezone(UTC)
     except (ValueError, OverflowError):
@@ -85,8 +92,10 @@ Flag = StrictBool
 Text = Annotated[StrictStr, AfterValidator(_storable), Field(max_length=4000)]
 Name = Annotated[StrictStr, AfterValidator(_storable), Field(min_length=1, max_length=200)]
 Slug = Annotated[StrictStr, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")]
-Moment = Annotated[StrictStr, AfterValidator(_moment)]
-NanoUsd = Annotated[StrictStr, AfterValidator(_nano_usd)]
+Moment = Annotated[
+    datetime, BeforeValidator(_moment), WithJsonSchema({"type": "string", "format": "date-time"})
+]
+NanoUsd = Annotated[int, BeforeValidator(_nano_usd), WithJsonSchema({"type": "string", "format": "decimal"})]
 Metadata = Annotated[dict[str, Any], AfterValidator(_metadata)]
 Limit = Annotated[int, Query(DEFAULT_PAGE, ge=1, le=MAX_PAGE)]
 Cursor = Annotated[str | None, Query(None, max_length=500)]
