@@ -112,6 +112,9 @@ class Hold(models.Model):
     session_id = IdField()
     key_id = IdField(blank=True, default="")
     model = models.CharField(max_length=200)
+    requested_model = models.CharField(
+        max_length=200, help_text="The name as asked for, which finds its price."
+    )
     amount_nano = models.BigIntegerField()
     unpriced = models.BooleanField(default=False, help_text="No price is known: only tokens are counted.")
     estimated_input = models.BigIntegerField(null=True)
@@ -189,10 +192,8 @@ class LedgerEntry(models.Model):
         indexes = [
             models.Index(fields=["project_id", "counted_at"], name="ledger_by_project"),
             models.Index(fields=["session_id", "id"], name="ledger_by_session"),
-            models.Index(
-                fields=["session_id", "response_id"], condition=~models.Q(response_id=""), name="ledger_by_response"
-            ),
-            models.Index(fields=["hold_id"], condition=~models.Q(hold_id=""), name="ledger_by_hold"),
+            models.Index(fields=["session_id", "response_id"], name="ledger_by_response"),
+            models.Index(fields=["hold_id"], name="ledger_by_hold"),
             models.Index(fields=["key_id", "counted_at"], name="ledger_by_key"),
             models.Index(fields=["team_id", "counted_at"], name="ledger_by_team"),
         ]
