@@ -24,6 +24,7 @@ from kernel.http.replies import DEFAULT_PAGE, MAX_PAGE
 MAX_TOKENS = 10**12
 NANO = 10**9
 MAX_USD = 10**9
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _DECIMAL = re.compile(r"(?P<whole>[0-9]+)(?:\.(?P<fraction>[0-9]+))?")
 _RFC_3339 = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?([Zz]|[+-][0-9]{2}:[0-9]{2})"
@@ -37,9 +38,16 @@ class StrictSchema(Schema):
 
 
 def _storable(text: str) -> str:
-    if "\x00" in text:
-        raise PydanticCustomError("invalid_text", "must not contain NUL")
+    if _UNSTORABLE.search(text):
+        raise PydanticCustomError("invalid_text", "must not contain NUL or lone surrogates")
     return text
+
+
+def _plain_digits(value: object) -> object:
+    """A query string's number as it is meant: pydantic would also take 1_0 and spaces around it."""
+    if isinstance(value, str) and not (value.isascii() and value.removeprefix("-").isdigit()):
+        raise PydanticCustomError("int_parsing", "must be a whole number")
+    return value
 
 
 def _nano_usd(text: object) -> int:
@@ -75,8 +83,7 @@ def _metadata(value: dict[str, Any]) -> dict[str, Any]:
 
 def _refuse_unstorable(value: Any) -> None:
     if isinstance(value, str):
-        if "\x00" in value or any("\ud800" <= character <= "\udfff" for character in value):
-            raise PydanticCustomError("invalid_text", "must not contain NUL or lone surrogates")
+        _storable(value)
     elif isinstance(value, dict):
         for key, child in value.items():
             _refuse_unstorable(key)
@@ -97,7 +104,7 @@ Moment = Annotated[
 ]
 NanoUsd = Annotated[int, BeforeValidator(_nano_usd), WithJsonSchema({"type": "string", "format": "decimal"})]
 Metadata = Annotated[dict[str, Any], AfterValidator(_metadata)]
-Limit = Annotated[int, Query(DEFAULT_PAGE, ge=1, le=MAX_PAGE)]
+Limit = Annotated[int, BeforeValidator(_plain_digits), Query(DEFAULT_PAGE, ge=1, le=MAX_PAGE)]
 Cursor = Annotated[str | None, Query(None, max_length=500)]
 
 
