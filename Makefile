@@ -12,6 +12,7 @@ DEV := $(VENV)/.installed-dev
 # The black-box part of the suite: it runs on SQLite and again on Postgres.
 BLACK_BOX := $(wildcard tests/api tests/flows tests/services tests/proofs tests/spec)
 PYTEST := $(BIN)/python -m pytest -q
+PARALLEL := -n 2 --dist loadgroup
 TYPED := kernel teams $(wildcard */core */services */services.py)
 
 .DEFAULT_GOAL := help
@@ -24,8 +25,8 @@ run: $(BASE) ## Start everything on this machine (PORT=8000 DATA_DIR=./var)
 	@CTXBUDGET_PORT="$(PORT)" CTXBUDGET_DATA_DIR="$(abspath $(DATA_DIR))" $(BIN)/python manage.py up
 
 test: $(DEV) ## Run all tests on SQLite, then the black-box part on a real Postgres and Redis
-	CTXBUDGET_TEST_DB=sqlite $(PYTEST) -n 2
-	CTXBUDGET_TEST_DB=postgres $(PYTEST) -n 2 $(BLACK_BOX)
+	CTXBUDGET_TEST_DB=sqlite $(PYTEST) $(PARALLEL)
+	CTXBUDGET_TEST_DB=postgres $(PYTEST) $(PARALLEL) $(BLACK_BOX)
 
 lint: $(DEV) ## Check style, types, import directions and pins
 	$(BIN)/ruff check .

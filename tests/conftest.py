@@ -87,7 +87,7 @@ def live_worker(transactional_db: None) -> Iterator[ProductProcess]:
     """A real Celery worker on this test's database; for tests that commit."""
     worker = start_worker()
     yield worker
-    worker.stop()
+    worker.kill()
 
 
 @pytest.fixture

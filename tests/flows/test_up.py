@@ -73,9 +73,14 @@ def installation(tmp_path: Path) -> Installation:
     return Installation(tmp_path / "var")
 
 
-@pytest.fixture
-def running(installation: Installation) -> Iterator[ProductProcess]:
-    started = installation.start()
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Installation:
+    return Installation(tmp_path_factory.mktemp("up") / "var")
+
+
+@pytest.fixture(scope="module")
+def running(shared: Installation) -> Iterator[ProductProcess]:
+    started = shared.start()
     yield started
     started.stop()
 
@@ -89,12 +94,10 @@ def test_it_prints_a_curl_that_returns_a_budget(running: ProductProcess) -> None
     assert answer["sections"]["recent_messages"] == 2240
 
 
-def test_it_keeps_its_secrets_for_the_owner_alone(
-    running: ProductProcess, installation: Installation
-) -> None:
+def test_it_keeps_its_secrets_for_the_owner_alone(running: ProductProcess, shared: Installation) -> None:
     for name in ("secret-key", "first-login.txt", "demo-key.txt", "ctxbudget.sqlite3"):
-        assert stat.S_IMODE((installation.folder / name).stat().st_mode) == 0o600, name
-    assert stat.S_IMODE(installation.folder.stat().st_mode) == 0o700
+        assert stat.S_IMODE((shared.folder / name).stat().st_mode) == 0o600, name
+    assert stat.S_IMODE(shared.folder.stat().st_mode) == 0o700
 
 
 def test_a_second_start_keeps_login_key_and_secret(installation: Installation) -> None:
@@ -118,12 +121,12 @@ def test_one_signal_ends_every_child(installation: Installation, number: int) ->
     assert not answers(f"{installation.url}/healthz")
 
 
-def test_a_killed_worker_comes_back(running: ProductProcess, installation: Installation) -> None:
+def test_a_killed_worker_comes_back(running: ProductProcess, shared: Installation) -> None:
     worker = _wait_for(lambda: _child_named(running.pid, "celery"))
     os.kill(worker, signal.SIGKILL)
     assert _wait_for(lambda: pid if (pid := _child_named(running.pid, "celery")) != worker else None)
     assert "worker  | ended with -9; starts again in 1 s" in running.output()
-    assert answers(f"{installation.url}/healthz")
+    assert answers(f"{shared.url}/healthz")
 
 
 def test_a_killed_supervisor_takes_its_children_along(installation: Installation) -> None:
@@ -153,14 +156,16 @@ def test_a_folder_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
 
 
 def test_a_newer_schema_is_a_sentence_and_changes_nothing(installation: Installation) -> None:
-    installation.start().stop()
-    database = installation.folder / "ctxbudget.sqlite3"
-    with sqlite3.connect(database) as connection:
-        connection.execute(
-            "INSERT INTO django_migrations (app, name, applied) VALUES ('kernel', '9999_later', '2030-01-01')"
-        )
+    installation.folder.mkdir()
+    with sqlite3.connect(installation.folder / "ctxbudget.sqlite3") as connection:
+        connection.execute("CREATE TABLE django_migrations (id INTEGER PRIMARY KEY, app, name, applied)")
+        connection.execute("INSERT INTO django_migrations VALUES (1, 'kernel', '9999_later', '2030-01-01')")
     said = installation.refusal()
     assert "The database was written by a newer ctxbudget (it has kernel.9999_later)" in said
+    with sqlite3.connect(installation.folder / "ctxbudget.sqlite3") as connection:
+        assert connection.execute("SELECT count(*) FROM sqlite_master WHERE type = 'table'").fetchone() == (
+            1,
+        )
 
 
 def test_a_file_that_is_no_database_is_a_sentence(installation: Installation) -> None:
