@@ -8,6 +8,7 @@ from sessions.core.contents import Contents, gather
 from sessions.core.errors import ContextTooLarge, NoRoom
 from sessions.core.fills import HISTORY_FILLS, HistoryAsk, HistoryFill
 from sessions.core.frame import Frame, build_frame, room_for_history
+from sessions.core.groups import group_of
 from sessions.core.message import Hit, MemoryItem, StoredMessage, SummaryItem
 from sessions.core.proof import is_valid, prefix_pieces, stable_tokens
 from sessions.core.reporting import build_report
@@ -69,7 +70,7 @@ def anchors_of(messages: Sequence[StoredMessage]) -> Anchors:
         system=tuple(messages[:spoken]),
         first_user=users[0] if users else None,
         latest_user=users[-1] if users else None,
-        pinned=tuple(message for message in messages if message.pinned),
+        pinned=tuple(m for i, pin in enumerate(messages) if pin.pinned for m in group_of(messages, i)),
     )
 
 
@@ -105,7 +106,7 @@ def _fill_history(
     ask = HistoryAsk(
         section=layout.history,
         room=room,
-        planned=frame.allocation.sections.get(layout.history.name, 0),
+        planned=frame.rooms.get(layout.history.name, 0),
         usable=limit,
         ruler=request.ruler,
         tail=request.tail,

@@ -8,12 +8,7 @@ AssemblyError
 from collections.abc import Sequence
 from typing import Any
 
-_REMEDIES = (
-    "Compact the session, so that older messages become a summary.",
-    "Shorten the sections that must stay whole (see `sections`), or let them be truncated.",
-    "Unpin messages or memory entries that need not stay verbatim.",
-    "Lower the output reserve, choose another mode or a model with a larger window: no one else switches it.",
-)
+from budgets.core.messages import context_too_large, too_large_remedies
 
 
 class AssemblyError(ValueError):
@@ -38,15 +33,11 @@ class ContextTooLarge(AssemblyError):
     def __init__(
         self, *, model: str, used: int, max_input: int, safe: int, sections: Sequence[dict[str, Any]] = ()
     ) -> None:
-        share = max_input * 100 // safe if safe else 0
-        self.detail = (
-            f"Context too large for model {model}: input uses {used:,} tokens, "
-            f"max allowed is {max_input:,} tokens ({share}% of {safe:,})"
-        )
+        self.detail = context_too_large(model=model, used=used, max_input=max_input, safe=safe)
         super().__init__(self.detail)
         self.model = model
         self.used = used
         self.max_input = max_input
         self.safe = safe
         self.sections = tuple(sections)
-        self.remedies = _REMEDIES
+        self.remedies = tuple(too_large_remedies(used=used, max_input=max_input))

@@ -21,9 +21,13 @@ ELASTIC_FILLS = frozenset({"truncate", "priority", "retrieve"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """`held` is the room of sections that do not lend what they leave unused."""
+    """`planned` is of max input, `rooms` of what the counter's upper estimate leaves of it.
 
-    allocation: Allocation
+    `held` is the room of sections that do not lend what they leave unused.
+    """
+
+    planned: Mapping[str, int]
+    rooms: Mapping[str, int]
     filled: Mapping[str, Filled]
     system: str
     system_tokens: int
@@ -49,15 +53,17 @@ def build_frame(
     """`squeeze_bp` scales the rooms of the elastic sections."""
     wanted = {section.name: _cost(section, contents, request) for section in layout.texts}
     measured = {s.name: wanted[s.name] for s in layout.texts if s.size.kind in ("measured", "words")}
-    allocation = allocate(request.policy, request.window.max_input, measured)
-    lent = lend(request.policy, allocation, {**wanted, layout.history.name: history_wants})
+    planned = rooms = allocate(request.policy, request.window.max_input, measured)
+    if limit != request.window.max_input:
+        rooms = allocate(request.policy, max(limit, 0), measured)
+    lent = lend(request.policy, rooms, {**wanted, layout.history.name: history_wants})
     filled: dict[str, Filled] = {}
     for section in layout.texts:
         room = lent.sections[section.name]
         if section.fill in ELASTIC_FILLS:
             room = share_of(room, squeeze_bp)
         filled[section.name] = _fill(section, request, contents, room, limit)
-    return _written(request, layout, allocation, filled)
+    return _written(request, layout, planned, rooms, filled)
 
 
 def _cost(section: SectionPolicy, contents: Contents, request: AssemblyRequest) -> int:
@@ -81,17 +87,20 @@ def _fill(
 
 
 def _written(
-    request: AssemblyRequest, layout: Layout, allocation: Allocation, filled: Mapping[str, Filled]
+    request: AssemblyRequest,
+    layout: Layout,
+    planned: Allocation,
+    rooms: Allocation,
+    filled: Mapping[str, Filled],
 ) -> Frame:
     texts = {name: part.text for name, part in filled.items()}
     system = block_texts(layout.system, texts)
     count = request.ruler.count_message
     opening, trailing = block_texts(layout.opening, texts), block_texts(layout.trailing, texts)
-    kept_back = (
-        max(allocation.sections[s.name] - filled[s.name].tokens, 0) for s in layout.texts if not s.lends
-    )
+    kept_back = (max(rooms.sections[s.name] - filled[s.name].tokens, 0) for s in layout.texts if not s.lends)
     return Frame(
-        allocation=allocation,
+        planned=planned.sections,
+        rooms=rooms.sections,
         filled=filled,
         system=system,
         system_tokens=count({"role": "system", "content": system}) if system else 0,
@@ -109,7 +118,7 @@ def _user_blocks(request: AssemblyRequest, *texts: str) -> tuple[StoredMessage, 
 def room_for_history(frame: Frame, history: SectionPolicy, limit: int) -> int:
     """A section that borrows, or takes the rest, gets everything the others leave."""
     left = limit - frame.tokens - frame.held
-    planned = frame.allocation.sections.get(history.name)
+    planned = frame.rooms.get(history.name)
     if planned is not None and not history.borrows and history.size.kind in ("share", "fixed"):
         left = min(left, planned * history.duplication_bp // WHOLE_BP)
     if history.max_tokens is not None:

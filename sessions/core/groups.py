@@ -73,17 +73,33 @@ def segments(
 
 def newest_group(messages: Sequence[StoredMessage]) -> tuple[StoredMessage, ...]:
     """The newest message, with its call and that call's other results when it is a tool result."""
-    if not messages:
-        return ()
-    newest = len(messages) - 1
-    result_id = messages[newest].result_id
+    return group_of(messages, len(messages) - 1) if messages else ()
+
+
+def group_of(messages: Sequence[StoredMessage], index: int) -> tuple[StoredMessage, ...]:
+    """The message at the index with everything that must accompany it, in order."""
+    call = _call_of(messages, index)
+    if call is None:
+        return (messages[index],)
+    waiting = set(messages[call].call_ids)
+    group = [messages[call]]
+    for position in range(call + 1, min(len(messages), call + 1 + LOOKBACK_MESSAGES)):
+        if not waiting or waiting.intersection(messages[position].call_ids):
+            break
+        if messages[position].result_id in waiting:
+            group.append(messages[position])
+            waiting.discard(str(messages[position].result_id))
+    return tuple(group)
+
+
+def _call_of(messages: Sequence[StoredMessage], index: int) -> int | None:
+    if messages[index].call_ids:
+        return index
+    result_id = messages[index].result_id
     if result_id is None:
-        return (messages[newest],)
-    for index in range(newest - 1, max(-1, newest - 1 - LOOKBACK_MESSAGES), -1):
-        if result_id in (call_ids := messages[index].call_ids):
-            results = (m for m in messages[index + 1 :] if m.result_id in call_ids)
-            return (messages[index], *results)
-    return (messages[newest],)
+        return None
+    behind = range(index - 1, max(-1, index - 1 - LOOKBACK_MESSAGES), -1)
+    return next((position for position in behind if result_id in messages[position].call_ids), None)
 
 
 def _calls_of_run(messages: Sequence[StoredMessage], index: int, after: int) -> tuple[int, int]:

@@ -80,7 +80,8 @@ class _Mending:
         group = self.calling.get(result_id)
         if group is None or not group.waiting.get(result_id):
             self._note("result_without_call", result_id, message.seq)
-            self.groups.append(_Group(self._rewritten(message, _as_user(message.body))))
+            as_user = replace(message, role="user", result_id=None)
+            self.groups.append(_Group(self._rewritten(as_user, _as_user(message.body))))
             return
         name = group.waiting[result_id].pop(0)
         if name != result_id:

@@ -25,9 +25,11 @@ def build_report(
     carried = sum(1 for message in sent if message.seq <= request.base_seq)
     offered = max(request.head_seq - request.base_seq, 0) + carried
     dropped = offered - len(sent)
+    tokens = composed.tokens + request.overhead_tokens
     return {
         "max_input": request.window.max_input,
-        "tokens": composed.tokens + request.overhead_tokens,
+        "tokens": tokens,
+        "tokens_high": request.ruler.high(tokens) if request.ruler.high else tokens,
         "source": request.source,
         "sections": [
             *(_text_row(name, layout, contents, frame) for name in frame.filled),
@@ -49,7 +51,7 @@ def _text_row(name: str, layout: Layout, contents: Contents, frame: Frame) -> di
         cuts = (*cuts, *contents.twin_cuts(twin_lines(frame)))
     return section_row(
         name,
-        planned=frame.allocation.sections[name],
+        planned=frame.planned[name],
         used=part.tokens,
         kept=part.kept,
         dropped=part.dropped,
@@ -72,7 +74,7 @@ def _history_row(
         cuts.append(Cut(reason="left_out", detail=f"{dropped:,} messages that do not fit", tokens=lost))
     return section_row(
         layout.history.name,
-        planned=frame.allocation.sections.get(layout.history.name, 0),
+        planned=frame.planned.get(layout.history.name, 0),
         used=used,
         kept=len(sent),
         dropped=dropped,

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sessions.core.clipping import clip_together
 from sessions.core.errors import NoRoom
-from sessions.core.fills.history import HistoryAsk, HistoryFill, Kept, always_kept, changed_of, clip_all
+from sessions.core.fills.history import HistoryAsk, HistoryFill, Kept, always_kept, changed_of
 from sessions.core.groups import segments
 from sessions.core.message import StoredMessage, body_text
 from sessions.core.repair import made_message
@@ -33,14 +34,11 @@ def fill_head_middle_tail(ask: HistoryAsk) -> HistoryFill:
     rules = story_rules(ask.room, ask.section.options)
     story = _story(ask, rules)
     figures = _figures(ask, rules, story)
-    if story.is_whole and story.tokens <= ask.room:
-        everything = tuple(m for turn in story.first for m in turn)
-        return _reported(
-            HistoryFill(messages=everything, cut_seq=0), figures, Turns(start=story.turns, end=0)
-        )
+    kept = always_kept(ask)
+    if story.is_whole and (whole := _whole(ask, story, kept)) and _tokens(whole.messages) <= ask.room:
+        return _reported(whole, figures, Turns(start=story.turns, end=0))
     planned = planned_turns(rules, turns=story.turns, tokens=story.tokens)
     figures["turns_before"] = {"start": planned.start, "end": planned.end}
-    kept = always_kept(ask)
     for turns in reductions(planned, rules):
         filled = _attempt(ask, rules, story, turns, kept)
         if _tokens(filled.messages) <= ask.room:
@@ -58,6 +56,11 @@ def _story(ask: HistoryAsk, rules: StoryRules) -> _Story:
     if tokens is None:
         tokens = loaded * turns // max(len(last), 1)
     return _Story(first=first, last=last, turns=turns, tokens=tokens, is_whole=whole or not ask.tail)
+
+
+def _whole(ask: HistoryAsk, story: _Story, kept: Kept) -> HistoryFill:
+    everything = (m for turn in story.first for m in turn)
+    return HistoryFill(messages=(*kept.before(ask.base_seq + 1), *everything), cut_seq=0)
 
 
 def _turns(messages: Sequence[StoredMessage], after: int) -> tuple[Turn, ...]:
@@ -109,7 +112,7 @@ def _at_the_floor(ask: HistoryAsk, filled: HistoryFill) -> HistoryFill:
     if all(message.tokens <= ask.room for message in messages):
         raise NoRoom(section=ask.section.name, needed=total, room=ask.room)
     stored = [message for message in messages if message.seq]
-    shown = clip_all(stored, ask.room - (total - _tokens(stored)), ask, steady=True)
+    shown = clip_together(stored, ask.room - (total - _tokens(stored)), ask.ruler, ladder=ask.usable)
     clipped = tuple(shown.get(message.seq, message) if message.seq else message for message in messages)
     if _tokens(clipped) > ask.room:
         raise NoRoom(section=ask.section.name, needed=_tokens(clipped), room=ask.room)

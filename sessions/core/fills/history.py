@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from budgets.core.policy import SectionPolicy
-from sessions.core.clipping import FLOOR_TOKENS, clip_message, laddered, water_level
+from sessions.core.clipping import FLOOR_TOKENS, clip_together
 from sessions.core.errors import NoRoom
 from sessions.core.groups import newest_group
 from sessions.core.message import StoredMessage
@@ -70,9 +70,9 @@ def always_kept(ask: HistoryAsk, *, with_newest: bool = True) -> Kept:
     """The opening system messages, the goal, the latest user turn, the newest group and everything pinned."""
     anchors = ask.anchors
     newest = newest_group(ask.tail) if with_newest else ()
-    firm = {message.seq: message for message in (*anchors.system, *anchors.pinned)}
+    firm = {m.seq: m for m in (*anchors.system, *(pin for pin in anchors.pinned if pin.pinned))}
     users = [user for user in (anchors.first_user, anchors.latest_user) if user is not None]
-    soft = {m.seq: m for m in (*users, *newest) if m.seq not in firm}
+    soft = {m.seq: m for m in (*users, *anchors.pinned, *newest) if m.seq not in firm}
     everything = {**firm, **soft}
     if _tokens(everything.values()) <= ask.room:
         return Kept(messages=everything)
@@ -85,17 +85,6 @@ def always_kept(ask: HistoryAsk, *, with_newest: bool = True) -> Kept:
         return _clipped_to(everything, ask.room, ask, {})
     needed = _tokens(firm.values()) + _floor(soft.values())
     raise NoRoom(section=ask.section.name, needed=needed, room=ask.room)
-
-
-def clip_all(
-    messages: Iterable[StoredMessage], room: int, ask: HistoryAsk, *, steady: bool = False
-) -> dict[int, StoredMessage]:
-    """The largest messages cut down to one level, so that all of them fit together."""
-    chosen = list(messages)
-    level = water_level([message.tokens for message in chosen], room)
-    if steady:
-        level = laddered(level, ask.usable)
-    return {message.seq: clip_message(message, level, ask.ruler) for message in chosen}
 
 
 def clip_cut(message: StoredMessage, clipped: StoredMessage) -> Cut:
@@ -112,7 +101,8 @@ def changed_of(originals: Iterable[StoredMessage], shown: dict[int, StoredMessag
 def _clipped_to(
     messages: dict[int, StoredMessage], room: int, ask: HistoryAsk, firm: dict[int, StoredMessage]
 ) -> Kept:
-    shown = clip_all(messages.values(), room, ask, steady=True)
+    ladder = ask.usable if ask.sticky else None
+    shown = clip_together(tuple(messages.values()), room, ask.ruler, ladder=ladder)
     cuts = changed_of(messages.values(), shown)
     seqs = frozenset(cut.seq for cut in cuts if cut.seq is not None)
     return Kept(messages={**firm, **shown}, clipped=seqs, cuts=tuple(cuts))

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from sessions.core.clipping import water_level
-from sessions.core.fills.history import HistoryAsk, HistoryFill, Kept, always_kept, changed_of, clip_all
+from sessions.core.clipping import clip_together, water_level
+from sessions.core.fills.history import HistoryAsk, HistoryFill, Kept, always_kept, changed_of
 from sessions.core.fills.text import cut_words
 from sessions.core.groups import Segment, fit_tail, segments
 from sessions.core.message import StoredMessage, body_text
@@ -78,7 +78,7 @@ def _clipped(
     if words is not None:
         level = water_level([message.words for message in paid], words)
         paid = [_cut_to_words(message, level, ask) for message in paid]
-    return clip_all(paid, limit, ask)
+    return clip_together(paid, limit, ask.ruler)
 
 
 def _cut_to_words(message: StoredMessage, limit: int, ask: HistoryAsk) -> StoredMessage:

@@ -1,12 +1,11 @@
 """sticky_tail: the newest messages from a boundary that stays put, so that the prompt cache survives."""
 
-from collections.abc import Iterable
-
 from budgets.core.basis_points import share_of
-from sessions.core.fills.history import HistoryAsk, HistoryFill, Kept, always_kept, changed_of, clip_all
+from sessions.core.clipping import clip_together, water_level
+from sessions.core.fills.history import HistoryAsk, HistoryFill, Kept, always_kept, changed_of
 from sessions.core.groups import Segment, segments
 from sessions.core.message import StoredMessage
-from sessions.core.sticky import LOW_WATER_BP, Walk, reaches, segment_cap, walk
+from sessions.core.sticky import LOW_WATER_BP, Walk, reaches, segment_cap, walk, walk_capped
 
 # Without the sticky cut, an older segment is clipped into a gap larger than this part of the window.
 _GAP = 20
@@ -15,58 +14,71 @@ _GAP = 20
 def fill_sticky_tail(ask: HistoryAsk) -> HistoryFill:
     kept = always_kept(ask)
     room = ask.room - kept.tokens
+    whole = walk(ask.tail, room, free=kept.messages, after=ask.base_seq)
+    is_cut = ask.sticky and ask.cut_seq > ask.base_seq
+    if not is_cut and reaches(whole, ask.tail, ask.base_seq):
+        return _filled(ask, kept, whole)
+    if not ask.sticky:
+        return _filled(ask, kept, _with_clipped_gaps(ask, kept, whole, room))
+    return _filled(ask, kept, _sticky_walk(ask, kept, room, is_cut))
+
+
+def _sticky_walk(ask: HistoryAsk, kept: Kept, room: int, is_cut: bool) -> Walk:
+    """The old boundary while it holds, else a new one at the low-water mark."""
     low_bp = ask.section.options.get("low_water_bp", LOW_WATER_BP)
-    low = share_of(ask.room, low_bp) - kept.tokens
+    low = max(share_of(ask.room, low_bp) - kept.tokens, 0)
     cap = segment_cap(ask.room, ask.planned, low_bp)
-    was_cut = ask.sticky and ask.cut_seq > ask.base_seq
-    after = ask.cut_seq if was_cut else ask.base_seq
-    walked = walk(ask.tail, room, free=kept.messages, after=after, cap=cap if was_cut else None)
-    if reaches(walked, ask.tail, after) and (not was_cut or walked.tokens >= low):
-        return _filled(ask, kept, walked, cap if was_cut else None)
-    if ask.sticky:
-        walked = walk(ask.tail, room, free=kept.messages, after=ask.base_seq, enough=max(low, 0), cap=cap)
-        return _filled(ask, kept, walked, cap)
-    return _with_clipped_gap(ask, kept, walk(ask.tail, room, free=kept.messages, after=ask.base_seq), room)
+    if is_cut:
+        steady = _capped(ask, kept, room, cap, after=ask.cut_seq)
+        if reaches(steady, ask.tail, ask.cut_seq) and steady.tokens >= low:
+            return steady
+    fresh = _capped(ask, kept, room, cap, after=ask.base_seq, enough=low)
+    if fresh.tokens >= low or not reaches(fresh, ask.tail, ask.base_seq):
+        return fresh
+    # Everything is there and still below the mark: the caps were too low for a few very large messages.
+    sizes = [segment.tokens for segment in segments(ask.tail, free=kept.messages, after=ask.base_seq)]
+    return _capped(ask, kept, room, water_level(sizes, (low + room) // 2), after=ask.base_seq)
 
 
-def _with_clipped_gap(ask: HistoryAsk, kept: Kept, walked: Walk, room: int) -> HistoryFill:
-    """Fills the rest of the room with the beginning of the segment that did not fit whole."""
-    gap = room - walked.tokens
-    stopped = _next_segment(ask, kept, walked)
-    if stopped is None or gap <= ask.usable // _GAP:
-        return _filled(ask, kept, walked, None)
-    shown = clip_all(_paid(ask, stopped, kept), gap, ask)
-    if sum(message.tokens for message in shown.values()) > gap:
-        return _filled(ask, kept, walked, None)
-    return _filled(ask, kept, Walk(taken=(*walked.taken, stopped), tokens=room, stopped=None), None, shown)
+def _capped(
+    ask: HistoryAsk, kept: Kept, room: int, cap: int, *, after: int, enough: int | None = None
+) -> Walk:
+    def clip(segment: Segment) -> dict[int, StoredMessage]:
+        return clip_together(_paid(ask, kept, segment), cap, ask.ruler)
+
+    return walk_capped(ask.tail, room, free=kept.messages, after=after, cap=cap, clip=clip, enough=enough)
 
 
-def _next_segment(ask: HistoryAsk, kept: Kept, walked: Walk) -> Segment | None:
-    first = walked.taken[-1].first if walked.taken else len(ask.tail)
-    return next(segments(ask.tail, before=first, free=kept.messages, after=ask.base_seq), None)
+def _with_clipped_gaps(ask: HistoryAsk, kept: Kept, whole: Walk, room: int) -> Walk:
+    """Fills the rest of the room with the beginning of the segment that did not fit whole, and goes on."""
+    walked = whole
+    while (gap := room - walked.tokens) > ask.usable // _GAP:
+        stopped = next(segments(ask.tail, before=walked.first, free=kept.messages, after=ask.base_seq), None)
+        if stopped is None:
+            break
+        shown = clip_together(_paid(ask, kept, stopped), gap, ask.ruler)
+        tokens = sum(message.tokens for message in shown.values())
+        if tokens > gap:
+            break
+        older = walk(ask.tail, gap - tokens, free=kept.messages, after=ask.base_seq, before=stopped.first)
+        walked = Walk(
+            first=older.first, tokens=walked.tokens + tokens + older.tokens, shown={**walked.shown, **shown}
+        )
+    return walked
 
 
-def _filled(
-    ask: HistoryAsk, kept: Kept, walked: Walk, cap: int | None, shown: dict[int, StoredMessage] | None = None
-) -> HistoryFill:
-    shown = dict(shown or {})
-    if cap is not None:
-        for segment in walked.taken:
-            if segment.tokens > cap:
-                shown |= clip_all(_paid(ask, segment, kept), cap, ask)
-    first = walked.taken[-1].first if walked.taken else len(ask.tail)
-    tail = ask.tail[first:]
-    cuts = changed_of((m for m in tail if m.seq in shown), shown)
-    shown |= kept.messages
+def _paid(ask: HistoryAsk, kept: Kept, segment: Segment) -> tuple[StoredMessage, ...]:
+    return tuple(m for m in ask.tail[segment.first : segment.last + 1] if m.seq not in kept.messages)
+
+
+def _filled(ask: HistoryAsk, kept: Kept, walked: Walk) -> HistoryFill:
+    tail = ask.tail[walked.first :]
+    cuts = changed_of((m for m in tail if m.seq in walked.shown), walked.shown)
+    shown = {**walked.shown, **kept.messages}
     start = tail[0].seq if tail else ask.head_seq + 1
-    messages = (*kept.before(start), *(shown.get(m.seq, m) for m in tail))
     return HistoryFill(
-        messages=messages,
+        messages=(*kept.before(start), *(shown.get(m.seq, m) for m in tail)),
         cut_seq=start - 1 if start - 1 > ask.base_seq else 0,
         clipped=kept.clipped | {cut.seq for cut in cuts if cut.seq is not None},
         cuts=(*kept.cuts, *cuts),
     )
-
-
-def _paid(ask: HistoryAsk, segment: Segment, kept: Kept) -> Iterable[StoredMessage]:
-    return [m for m in ask.tail[segment.first : segment.last + 1] if m.seq not in kept.messages]

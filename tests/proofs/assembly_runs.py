@@ -1,0 +1,219 @@
+"""Runs the assembly over a random history turn by turn and collects what the checker says."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from budgets.core.policy import Policy, parse_policy
+from budgets.core.presets import PRESETS
+from budgets.core.window import window_budget
+from budgets.tokens import counter_for, cut_to_tokens, message_tokens
+from sessions.core.assembly import (
+    AssemblyRequest,
+    ContextPlan,
+    ContextTooLarge,
+    Hit,
+    MemoryItem,
+    Ruler,
+    StoredMessage,
+    SummaryItem,
+    anchors_of,
+    assemble,
+)
+from sessions.core.message import Body, stored_message
+from tests.proofs.context_checker import Source, recount_with, source_groups, violations
+from tests.proofs.histories import random_history
+
+WINDOWS = (4_096, 8_192, 16_384, 32_768, 131_072)
+TOKENIZERS = ("o200k_base", "cl100k_base", "claude", "generic")
+PRESET_NAMES = ("ratio-default", "ratio-code-focused", "stream-coding-agent", "compact-chat", "long-story")
+Assembler = Callable[[AssemblyRequest], ContextPlan]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    seed: int
+    turn: int
+    preset: str
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    findings: tuple[Finding, ...]
+    contexts: int
+    refused: int
+    least_fill_bp: int
+
+
+def run_history(seed: int, assembler: Assembler = assemble) -> Run:
+    """A few turns of one history; window, counter and preset follow from the seed."""
+    rng = random.Random(-1 - seed)
+    tokenizer = TOKENIZERS[seed % len(TOKENIZERS)]
+    preset = PRESET_NAMES[seed // len(TOKENIZERS) % len(PRESET_NAMES)]
+    ruler = _ruler(tokenizer)
+    messages = _stored(seed, ruler)
+    sticky = rng.random() < 0.5
+    request = _request(rng, parse_policy(PRESETS[preset].document), ruler, sticky=sticky)
+    findings: list[Finding] = []
+    contexts = refused = 0
+    least = 10_000
+    for turn in sorted({rng.randint(1, len(messages)) for _ in range(3)} | {len(messages)}):
+        request = _at_turn(rng, request, messages[:turn])
+        try:
+            plan = assembler(request)
+        except ContextTooLarge:
+            refused += 1
+            continue
+        contexts += 1
+        problems = violations(_source(request, preset), plan, recount_with(tokenizer))
+        fill = _fill_bp(request, plan)
+        least = min(least, fill)
+        if fill < _fill_promised(request, preset, sticky):
+            problems.append(f"filled only {fill} bp")
+        if problems:
+            findings.append(Finding(seed=seed, turn=turn, preset=preset, problems=tuple(problems)))
+        request = replace(request, cut_seq=plan.cut_seq, previous_prefix=plan.prefix)
+    return Run(findings=tuple(findings), contexts=contexts, refused=refused, least_fill_bp=least)
+
+
+def _windows(policy: Policy) -> tuple[int, ...]:
+    """A policy with a fixed reserve of 10,500 tokens has no room in a small window."""
+    return WINDOWS[-2:] if policy.section("entity_tracking") else WINDOWS
+
+
+def _ruler(tokenizer: str) -> Ruler:
+    counter = counter_for(tokenizer)
+    return Ruler(
+        count=counter.count,
+        cut=lambda text, limit: cut_to_tokens(counter, text, limit),
+        count_message=lambda body: message_tokens(counter, body),
+        high=counter.high,
+    )
+
+
+def _stored(seed: int, ruler: Ruler) -> list[StoredMessage]:
+    history = random_history(seed)
+    return [
+        stored_message(
+            seq=seq,
+            body=body,
+            count_message=ruler.count_message,
+            pinned=seq in history.pinned,
+            is_human=seq in history.human,
+        )
+        for seq, body in enumerate(history.bodies, start=1)
+    ]
+
+
+def _request(rng: random.Random, policy: Policy, ruler: Ruler, *, sticky: bool) -> AssemblyRequest:
+    texts = {
+        "system_prompt": "You are a careful agent. " * rng.choice([0, 1, 20]),
+        "goal": "Fix the parser.",
+        "working_state": "editing parser.py " * rng.choice([0, 1, 200]),
+        "scaffolding_reminder": "Answer briefly." * rng.choice([0, 1]),
+    }
+    memory = [
+        MemoryItem(id=f"m{n}", kind="fact", text=f"fact {n} is known", tokens=5, priority=n % 3, seq=n)
+        for n in range(rng.choice([0, 2, 300]))
+    ]
+    hits = [
+        Hit(ref=f"seq:{n}", text="an older chunk " * 30, tokens=90, score=n)
+        for n in range(rng.choice([0, 5]))
+    ]
+    return AssemblyRequest(
+        policy=policy,
+        window=window_budget(policy.window, rng.choice(_windows(policy))),
+        model="a-model",
+        ruler=ruler,
+        sections={name: text for name, text in texts.items() if text},
+        memory=memory,
+        hits=hits,
+        sticky=sticky,
+        overhead_tokens=3,
+    )
+
+
+def _at_turn(rng: random.Random, request: AssemblyRequest, messages: list[StoredMessage]) -> AssemblyRequest:
+    """The session now holds these messages; sometimes it was compacted or its model was switched."""
+    base = request.base_seq
+    if rng.random() < 0.2:
+        base = _compactable(messages, rng.randint(base, max(base, len(messages) // 2)))
+    window = request.window
+    if rng.random() < 0.2:
+        window = window_budget(request.policy.window, rng.choice(_windows(request.policy)))
+    summaries = [SummaryItem(from_seq=1, to_seq=base, text="Fact 1 is known\nWork goes on.", tokens=9)]
+    live = messages[base:]
+    return replace(
+        request,
+        window=window,
+        base_seq=base,
+        head_seq=len(messages),
+        summaries=summaries if base else [],
+        tail=live,
+        anchors=anchors_of(messages),
+        interventions="/compact focus on the parser" if rng.random() < 0.1 else "",
+    )
+
+
+def _compactable(messages: list[StoredMessage], base: int) -> int:
+    """The nearest boundary at or before `base` that splits no group."""
+    groups = source_groups({message.seq: message.body for message in messages})
+    for call, results in sorted(groups.items(), reverse=True):
+        if call <= base and (not results or results[-1] > base):
+            base = call - 1
+    return base
+
+
+def _source(request: AssemblyRequest, preset: str) -> Source:
+    anchors = request.anchors
+    known = (*anchors.system, *anchors.pinned, anchors.first_user, anchors.latest_user, *request.tail)
+    bodies = {message.seq: message.body for message in known if message is not None}
+    keep = [*anchors.system, *anchors.pinned, anchors.latest_user, *request.tail[-1:]]
+    if preset != "compact-chat":
+        keep.append(anchors.first_user)
+    must = {message.seq for message in keep if message is not None}
+    return Source(
+        bodies=bodies,
+        base_seq=request.base_seq,
+        must_keep=frozenset(must),
+        max_input=request.window.max_input,
+        overhead=request.overhead_tokens,
+    )
+
+
+def _fill_bp(request: AssemblyRequest, plan: ContextPlan) -> int:
+    """By the upper estimate, with what the frames of the first group that was left out would have taken."""
+    first = next((m for m in reversed(request.tail) if m.seq not in plan.seqs), None)
+    frames = _frame_tokens(request, first) if first else 0
+    high = request.ruler.high or int
+    return high(plan.tokens + frames) * 10_000 // request.window.max_input
+
+
+def _frame_tokens(request: AssemblyRequest, message: StoredMessage) -> int:
+    """The least that a group of parallel calls takes: no clipping goes below it."""
+    bodies = {m.seq: m.body for m in request.tail}
+    groups = source_groups(bodies)
+    group = next(
+        ([call, *results] for call, results in groups.items() if message.seq in (call, *results)), []
+    )
+    if len(group) < 3:
+        return 0
+    return sum(request.ruler.count_message(_emptied(bodies[seq])) for seq in group)
+
+
+def _emptied(body: Body) -> Body:
+    calls = [
+        {**call, "function": {**call["function"], "arguments": "{}"}} for call in body.get("tool_calls") or ()
+    ]
+    return {**body, "content": "[clipped]", "tool_calls": calls}
+
+
+def _fill_promised(request: AssemblyRequest, preset: str, sticky: bool) -> int:
+    """Only where the source is larger than the budget, by the tail that promises it."""
+    offered = sum(message.tokens for message in request.tail)
+    if preset in ("compact-chat", "long-story") or offered <= request.window.max_input:
+        return 0
+    return 6_000 if sticky else 9_000
