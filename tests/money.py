@@ -38,7 +38,9 @@ def books_balance(request: pytest.FixtureRequest) -> Iterator[None]:
     assert differences() == []
 
 
-def spender_of(project: Project, *, session: str = "sess_1", key: str = "key_1", model: str = MODEL) -> Spender:
+def spender_of(
+    project: Project, *, session: str = "sess_1", key: str = "key_1", model: str = MODEL
+) -> Spender:
     return Spender(
         team_id=project.team_id, project_id=project.pk, session_id=session, key_id=key, model=model
     )
@@ -70,9 +72,7 @@ def cap_on(spender: Spender, scope: str, limit_nano: int, *, period: str = "tota
 @transaction.atomic
 def reserve(spender: Spender, amount_nano: int, **options: Any) -> Admission | Refusal:
     account = enter(spender.project_id)
-    return holds.reserve(
-        account=account, spender=spender, estimate=estimate_cost(amount_nano), **options
-    )
+    return holds.reserve(account=account, spender=spender, estimate=estimate_cost(amount_nano), **options)
 
 
 def admitted(spender: Spender, amount_nano: int, **options: Any) -> Hold:
@@ -90,7 +90,7 @@ def refused(spender: Spender, amount_nano: int, **options: Any) -> Refusal:
 def settle(hold: Hold, cost_nano: int, **actual: Any) -> Hold:
     return holds.settle(
         project_id=hold.project_id, hold_id=hold.pk, actual=Actual(cost_nano=cost_nano, **actual)
-    )
+    ).hold
 
 
 def void(hold: Hold) -> Hold:

@@ -3,6 +3,7 @@
 from ninja import Router
 
 from budgets.api.calculations import router as calculations
+from budgets.api.caps import router as caps
 from budgets.api.models import router as models
 from budgets.api.profiles import router as profiles
 from budgets.api.tokens import router as tokens
@@ -12,3 +13,4 @@ router.add_router("", calculations)
 router.add_router("", tokens)
 router.add_router("", profiles)
 router.add_router("", models)
+router.add_router("", caps)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.db import transaction
@@ -45,6 +46,18 @@ class CapChange:
     limit_nano: int | None = None
     warn_bp: int | None = None
     wrap_up_reserve_nano: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowView:
+    """What the running window of a cap holds; remaining is what a hold may still take."""
+
+    key: str
+    limit_nano: int
+    settled_nano: int
+    reserved_nano: int
+    remaining_nano: int
+    resets_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +149,7 @@ def change_cap(*, cap: Cap, change: CapChange, author: Author) -> Cap:
 @transaction.atomic
 def raise_cap(*, cap: Cap, amount_nano: int, author: Author) -> Cap:
     """Adds to the running window; the total has only one, so its cap rises for good."""
-    sql.lock_team(cap.team_id)
+    sql.share_team(cap.team_id)
     balance = current_limit(cap).balance
     if balance.limit_nano + amount_nano > sql.MAX_NANO:
         raise SumOverflow("The cap would no longer fit; nothing was changed.")
@@ -169,6 +182,23 @@ def current_window(cap: Cap) -> Window:
 def current_limit(cap: Cap) -> Limit:
     """The cap with its balance for the running window, made now where it is missing."""
     return sql.limit_of(cap, current_window(cap))
+
+
+def window_view(cap: Cap) -> WindowView:
+    """Writes nothing: a window that has no balance yet is one in which nothing was spent."""
+    window = current_window(cap)
+    balance = cap.balances.filter(window_key=window.key).first()
+    if balance is None:
+        balance = Balance(limit_nano=cap.limit_nano, wrap_up_reserve_nano=cap.wrap_up_reserve_nano)
+    ceiling = balance.limit_nano - balance.wrap_up_reserve_nano
+    return WindowView(
+        key=window.key,
+        limit_nano=balance.limit_nano,
+        settled_nano=balance.settled_nano,
+        reserved_nano=balance.reserved_nano,
+        remaining_nano=ceiling - balance.settled_nano - balance.reserved_nano,
+        resets_at=window.ends_at,
+    )
 
 
 def applicable_limits(spender: Spender) -> list[Limit]:

@@ -1,10 +1,8 @@
-"""Finding the entry that stands for a response or a hold, and replacing it by a newer report."""
+"""Finds the entry that stands for a response or a hold."""
 
 from __future__ import annotations
 
 from budgets.models import LedgerEntry
-from budgets.services.admission_sql import Account
-from budgets.services.postings import reverse
 
 
 def standing_entry(*, session_id: str, response_id: str = "", hold_id: str = "") -> LedgerEntry | None:
@@ -17,10 +15,3 @@ def standing_entry(*, session_id: str, response_id: str = "", hold_id: str = "")
         if found is not None:
             return found
     return standing.filter(hold_id=hold_id).order_by("-id").first() if hold_id else None
-
-
-def take_over_report(account: Account, *, session_id: str, response_id: str) -> None:
-    """A call that was reported as an event and is settled now counts once: as settled."""
-    reported = standing_entry(session_id=session_id, response_id=response_id)
-    if reported is not None:
-        reverse(account, reported)

@@ -15,9 +15,9 @@ from budgets.core.usage import TokenUsage
 from budgets.errors import HoldResolved
 from budgets.models import Hold, LedgerEntry
 from budgets.services import admission_sql as sql
-from budgets.services.entries import take_over_report
+from budgets.services.entries import standing_entry
 from budgets.services.models import resolve_model
-from budgets.services.postings import Posting, post
+from budgets.services.postings import Posting, post, reverse
 from budgets.services.pricing import Estimate, price_under_policy
 from budgets.services.scopes import Spender
 from kernel.clock import read_now
@@ -36,6 +36,14 @@ class Admission:
 
     hold: Hold
     remaining_nano: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settlement:
+    """The settled hold and the entry that was written for it; none when it was settled before."""
+
+    hold: Hold
+    entry: LedgerEntry | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,10 +73,12 @@ def reserve(
     """
     limits = sql.limits_at(spender.scopes, account.now, account.zone)
     states = _reserve_all(limits, estimate.amount_nano, wrap_up=wrap_up, keep=not dry_run)
-    if states is None and _expire(account.team_id, also_lock=[limit.balance.id for limit in limits]):
-        states = _reserve_all(limits, estimate.amount_nano, wrap_up=wrap_up, keep=not dry_run)
     if states is None:
-        return _refusal(limits, estimate.amount_nano, wrap_up=wrap_up)
+        states = _expire_and_reserve(account, limits, estimate.amount_nano, wrap_up=wrap_up, keep=not dry_run)
+    if states is None:
+        refusal = refusal_now(limits, estimate.amount_nano, wrap_up=wrap_up)
+        # Room that came free a moment ago changes nothing: the caller asks again.
+        return refusal or Refusal(limit=limits[0], amount_nano=estimate.amount_nano, busy=True)
     hold = _new_hold(account, spender, estimate, ttl)
     hold.requested_model = requested_model or spender.model
     hold.wrap_up, hold.balance_ids = wrap_up, [state.id for state in states]
@@ -95,13 +105,23 @@ def _reserve_all(
     return states
 
 
-def _refusal(limits: list[Limit], amount_nano: int, *, wrap_up: bool) -> Refusal:
+def _expire_and_reserve(
+    account: sql.Account, limits: list[Limit], amount_nano: int, *, wrap_up: bool, keep: bool
+) -> list[BalanceState] | None:
+    """Frees what holds past their time still block; where that is not enough, nothing stays locked."""
+    with transaction.atomic():
+        states = None
+        if _expire(account.team_id, also_lock=[limit.balance.id for limit in limits]):
+            states = _reserve_all(limits, amount_nano, wrap_up=wrap_up, keep=keep)
+        transaction.set_rollback(states is None)
+    return states
+
+
+def refusal_now(limits: list[Limit], amount_nano: int, *, wrap_up: bool) -> Refusal | None:
+    """Which of the caps refuses the amount as they stand at this moment."""
     states = {state.id: state for state in sql.read_states(limit.balance.id for limit in limits)}
     fresh = [replace(limit, balance=states[limit.balance.id]) for limit in limits]
-    # Room that came free since the refusal changes nothing: the caller asks again.
-    return refusal_of(fresh, amount_nano, wrap_up=wrap_up) or Refusal(
-        limit=fresh[0], amount_nano=amount_nano, busy=True
-    )
+    return refusal_of(fresh, amount_nano, wrap_up=wrap_up)
 
 
 def _new_hold(account: sql.Account, spender: Spender, estimate: Estimate, ttl: timedelta) -> Hold:
@@ -129,21 +149,25 @@ def find_hold(*, project_id: str, hold_id: str) -> Hold:
 
 
 @transaction.atomic
-def settle(*, project_id: str, hold_id: str, actual: Actual) -> Hold:
+def settle(*, project_id: str, hold_id: str, actual: Actual) -> Settlement:
     """Records what the call cost. A second settle gives the first one's answer; a late one still counts."""
     account = sql.enter(project_id)
     hold = _locked(project_id, hold_id)
     if hold.state == Hold.State.SETTLED:
-        return hold
+        return Settlement(hold=hold, entry=None)
     if hold.state == Hold.State.VOIDED:
         raise HoldResolved("This hold was voided; report the usage as an event instead.", state=hold.state)
     in_time = hold.state == Hold.State.OPEN
+    reported = standing_entry(session_id=hold.session_id, response_id=actual.response_id)
+    if reported is not None:
+        # Reported as an event before: the call counts once, as settled.
+        reverse(account, reported)
+        actual = replace(actual, usage=actual.usage or reported.usage)
     posting = _posting_of(account, hold, actual, in_time=in_time)
-    take_over_report(account, session_id=hold.session_id, response_id=actual.response_id)
-    post(account, posting, releases=_releases(hold) if in_time else {})
+    entry = post(account, posting, releases=_releases(hold) if in_time else {})
     _resolve(hold, Hold.State.SETTLED, account.now, cost_nano=posting.cost_nano, late=not in_time)
     fault("settle.commit.before")
-    return hold
+    return Settlement(hold=hold, entry=entry)
 
 
 def _posting_of(account: sql.Account, hold: Hold, actual: Actual, *, in_time: bool) -> Posting:

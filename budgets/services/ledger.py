@@ -36,10 +36,9 @@ def record_usage(
     account = sql.enter(project_id)
     if hold_id and _settles(project_id, session_id, hold_id):
         actual = Actual(usage=usage, response_id=response_id or "", occurred_at=occurred_at)
-        settle(project_id=project_id, hold_id=hold_id, actual=actual)
-        settled = standing_entry(session_id=session_id, hold_id=hold_id)
-        assert settled is not None
-        return settled
+        settled = settle(project_id=project_id, hold_id=hold_id, actual=actual).entry
+        if settled is not None:
+            return settled
     price = price_under_policy(account, price)
     posting = Posting(
         spender=Spender(

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from budgets.models import Scope
+from budgets.services.models import resolve_model
 from kernel.errors import FieldProblem, Invalid, NotFound
 from teams.models import ApiKey
 
@@ -53,7 +54,8 @@ def resolve_scope_id(*, project_id: str, scope: str, given: str | None) -> str:
         problem = FieldProblem(pointer="/scope_id", detail=f"names the {scope} that the cap is for")
         raise Invalid(f"A {scope} cap needs a scope_id.", errors=(problem,))
     if scope == Scope.MODEL:
-        return model_scope_id(project_id, given)
+        canonical = resolve_model(project_id=project_id, name=given).canonical_name
+        return model_scope_id(project_id, canonical)
     if scope == Scope.KEY:
         return _key_id(project_id, given)
     return _resolvers[scope](project_id, given)

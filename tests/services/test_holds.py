@@ -125,7 +125,7 @@ def test_settling_moves_the_amount_from_reserved_to_settled(project: Project) ->
 def test_settling_prices_the_usage_and_keeps_the_price_id(project: Project) -> None:
     hold = admitted(spender_of(project), CENT)
     usage = TokenUsage(input_tokens=1000, output_tokens=100)
-    settled = holds.settle(project_id=project.pk, hold_id=hold.pk, actual=Actual(usage=usage))
+    settled = holds.settle(project_id=project.pk, hold_id=hold.pk, actual=Actual(usage=usage)).hold
     # gpt-4: 30 and 60 USD a million tokens.
     assert settled.cost_nano == 1000 * 30_000 + 100 * 60_000
     assert "gpt-4" in LedgerEntry.objects.get().price_id
