@@ -7,11 +7,12 @@ from typing import Any, Literal
 from django.http import HttpResponse
 from ninja import Router
 
-from kernel.errors import Invalid, NotFound
+from kernel.errors import NotFound
 from kernel.http.authenticated import ApiRequest
 from kernel.http.idempotency import idempotent
 from kernel.http.replies import decode_cursor, page_of, reply, reply_cached
 from kernel.http.schemas import Cursor, Flag, Limit, Name, PositiveTokens, StrictSchema, Tokens
+from sessions.api.contents import content_text, section_text
 from sessions.models import Assembly
 from sessions.services.contexts import ContextWish, next_context
 from sessions.services.store import find_session
@@ -36,10 +37,10 @@ def post_context(request: ApiRequest, session_id: str, payload: ContextIn) -> Ht
     """The messages to send now and the proof that they fit; 413 when they cannot."""
     request.auth.require("agent")
     wish = ContextWish(
-        query=_text(payload.query, "/query"),
+        query=content_text(payload.query, "/query"),
         mode=payload.mode,
         max_output=payload.max_output,
-        sections={name: _text(text, f"/sections/{name}") for name, text in payload.sections.items()},
+        sections={name: section_text(text, f"/sections/{name}") for name, text in payload.sections.items()},
         format=payload.format,
         budget_tokens=payload.budget_tokens,
         sticky=payload.sticky,
@@ -80,9 +81,3 @@ def assembly_json(row: Assembly) -> dict[str, Any]:
         "report": row.report,
         "created_at": row.created_at.isoformat().replace("+00:00", "Z"),
     }
-
-
-def _text(value: Any, pointer: str) -> str:
-    if isinstance(value, str):
-        return value
-    raise Invalid(f"{pointer} must be a string.", code="invalid")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any
 
 from django.http import HttpResponse
@@ -14,6 +13,7 @@ from kernel.http.authenticated import ApiRequest
 from kernel.http.idempotency import idempotent
 from kernel.http.replies import decode_cursor, page_of, reply, reply_cached
 from kernel.http.schemas import Cursor, Flag, Limit, Metadata, Name, StrictSchema, Text, usd
+from sessions.api.contents import optional_text, section_text
 from sessions.models import AgentSession, Message
 from sessions.services import lifecycle, pressure
 from sessions.services.budget_view import budget_view
@@ -125,7 +125,7 @@ def put_section(request: ApiRequest, session_id: str, name: str, payload: Sectio
         project_id=request.auth.project_id,
         ref=session_id,
         name=name,
-        text=section_text(payload.content),
+        text=section_text(payload.content, "/content"),
     )
     return reply({"name": name, "budget": budget_view(session, frame)})
 
@@ -203,20 +203,6 @@ def session_row(session: AgentSession) -> dict[str, Any]:
 
 def session_json(session: AgentSession, frame: Frame) -> dict[str, Any]:
     return {**session_row(session), "budget": budget_view(session, frame)}
-
-
-def optional_text(value: Any, pointer: str) -> str | None:
-    """Content: any string, NUL and lone surrogates included, so it is checked here and not by pydantic."""
-    if value is None or isinstance(value, str):
-        return value
-    raise Invalid(f"{pointer} must be a string.", code="invalid")
-
-
-def section_text(content: Any) -> str:
-    """Text as it is; structured content as indented JSON."""
-    if isinstance(content, str):
-        return content
-    return json.dumps(content, indent=1, ensure_ascii=False)
 
 
 def _readable(request: ApiRequest, session_id: str) -> AgentSession:

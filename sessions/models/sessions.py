@@ -45,6 +45,9 @@ class AgentSession(models.Model):
 
     head_seq = models.BigIntegerField(default=0)
     base_seq = models.BigIntegerField(default=0, help_text="Messages up to here are covered by the manifest.")
+    hidden = CanonicalJSONField(
+        default=list, help_text="Ranges [first, last] that a restore took out of view."
+    )
     cut_seq = models.BigIntegerField(default=0, help_text="The sticky cut: the tail begins after it.")
     epoch = models.PositiveIntegerField(default=0)
     manifest = models.ForeignKey("Manifest", null=True, on_delete=models.PROTECT, related_name="+")
@@ -137,6 +140,7 @@ class Message(models.Model):
         constraints = [models.UniqueConstraint(fields=["session", "seq"], name="message_seq_once")]
         indexes = [
             models.Index(fields=["session", "seq"], condition=models.Q(pinned=True), name="message_pinned"),
+            models.Index(fields=["session", "seq"], condition=models.Q(is_human=True), name="message_human"),
         ]
 
     def __str__(self) -> str:

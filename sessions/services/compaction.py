@@ -15,12 +15,13 @@ from kernel.jobs.registry import ClaimedJob, JobFailed
 from sessions.core.compaction import Attempt, FoldPlan, Refusal, plan_fold
 from sessions.core.message import StoredMessage
 from sessions.models import AgentSession, Message
+from sessions.services.checkpoints import write_checkpoint
 from sessions.services.compaction_requests import enqueue_compaction, last_attempt, tail_room
 from sessions.services.extraction import extract_into_memory
 from sessions.services.frames import Frame, frame_of
 from sessions.services.manifests import fold_into_summary, summaries_of
 from sessions.services.signals import add_signal
-from sessions.services.store import find_session, from_bytes, lock_session, read_range
+from sessions.services.store import find_session, from_bytes, live_messages, lock_session
 from sessions.services.summarising import Draft, draft_summary
 
 
@@ -37,7 +38,7 @@ class Planned:
 def plan_compaction(session: AgentSession) -> Planned:
     """What a compaction would fold now; reads, never writes."""
     frame = frame_of(session)
-    live = read_range(session, frame, first=session.base_seq + 1, last=session.head_seq)
+    live = live_messages(session, frame)
     message_tokens = sum(message.tokens for message in live)
     summary_tokens = session.parts.get("summary", 0)
     plan = plan_fold(
@@ -139,6 +140,7 @@ def _commit(job: ClaimedJob, planned: Planned, plan: FoldPlan, draft: Draft) -> 
         raise JobFailed("Another worker took this job over.")
     frame = frame_of(session)
     used = session.used_tokens
+    write_checkpoint(session, frame, reason="before compaction")
     summary = fold_into_summary(
         session,
         frame,

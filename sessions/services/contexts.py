@@ -20,7 +20,7 @@ from sessions.core.message import Hit, MemoryItem, StoredMessage, SummaryItem
 from sessions.core.request import Anchors, AssemblyRequest, ContextPlan, Ruler
 from sessions.errors import ContentNotKept, ContextTooLarge, SessionPaused
 from sessions.models import AgentSession, Assembly, Message
-from sessions.services import interventions, retrieval, rollups
+from sessions.services import interventions, protocols, retrieval, rollups
 from sessions.services.compaction_requests import request_due_compaction
 from sessions.services.frames import Frame, frame_of
 from sessions.services.manifests import summaries_of
@@ -123,7 +123,7 @@ def _request(
         window=frame.window,
         model=session.model,
         ruler=ruler_of(frame),
-        sections={**section_texts(session), **wish.sections},
+        sections={**section_texts(session), **_protocol_section(session, frame), **wish.sections},
         memory=[
             MemoryItem(
                 id=row.pk,
@@ -160,6 +160,13 @@ def _request(
         sticky=wish.sticky,
         source=frame.counter.source,
     )
+
+
+def _protocol_section(session: AgentSession, frame: Frame) -> dict[str, str]:
+    """Loaded protocols, where the profile has a section for them."""
+    if not session.protocols or frame.policy.section("protocols") is None:
+        return {}
+    return {"protocols": "\n\n".join(protocols.loaded_texts(session).values())}
 
 
 def ruler_of(frame: Frame) -> Ruler:

@@ -18,6 +18,7 @@ from sessions.errors import MessageTooLarge
 from sessions.models import AgentSession, ReportedEvent
 from sessions.services import interventions, spending
 from sessions.services.budget_view import budget_summary
+from sessions.services.checkpoints import clear_context
 from sessions.services.frames import Frame, frame_of
 from sessions.services.pressure import observe_pressure, trend_line
 from sessions.services.recorder import Recorder
@@ -57,6 +58,9 @@ def _record(
     if recorder.changed_view:
         spoken = observe_pressure(session, frame)
         warning, lines = spoken.warning, list(spoken.lines)
+    reasons = recorder.boundary.reasons(session, frame)
+    if reasons:
+        clear_context(session, frame, reasons=reasons)
     if recorder.turns_added:
         lines += [line for line in [trend_line(session)] if line]
         spending.observe(session)

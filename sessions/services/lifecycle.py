@@ -12,11 +12,14 @@ from kernel.clock import read_now
 from kernel.errors import Conflict, Invalid
 from kernel.ids import new_id
 from sessions.models import AgentSession, Message, SectionContent
+from sessions.services.checkpoints import write_checkpoint
 from sessions.services.compaction_requests import request_due_compaction
 from sessions.services.frames import Frame, frame_of
+from sessions.services.manifests import summaries_of
+from sessions.services.memory import memory_in_fill_order
 from sessions.services.pressure import observe_pressure
 from sessions.services.signals import add_signal
-from sessions.services.store import find_session, from_bytes, lock_session, put_section
+from sessions.services.store import find_session, from_bytes, lock_session, put_section, visible_messages
 from teams.models import Project
 
 
@@ -109,6 +112,7 @@ def change_session(*, project_id: str, ref: str, change: Change) -> tuple[AgentS
     if change.pin_revision is not None:
         session.pinned_revision = session.profile.current if change.pin_revision else None
     if change.model is not None and change.model != session.model:
+        write_checkpoint(session, frame_of(session), reason="before model switch")
         add_signal(session, "MODEL_SWITCHED", {"from": session.model, "to": change.model})
         session.model = change.model
     frame = frame_of(session)
@@ -129,7 +133,7 @@ def recount(session: AgentSession, frame: Frame) -> None:
     session.tokenizer = name
     parts = {key: session.parts[key] for key in ("base", "protocols") if key in session.parts}
     changed = []
-    for row in Message.objects.filter(session=session, seq__gt=session.base_seq).iterator(chunk_size=500):
+    for row in visible_messages(session).filter(seq__gt=session.base_seq).iterator(chunk_size=500):
         if name not in row.counts:
             row.counts = {**row.counts, **frame.count_body(from_bytes(row.body))}
             changed.append(row)
@@ -143,9 +147,6 @@ def recount(session: AgentSession, frame: Frame) -> None:
 
 
 def _recounted_texts(session: AgentSession, frame: Frame) -> dict[str, int]:
-    from sessions.services.manifests import summaries_of
-    from sessions.services.memory import memory_in_fill_order
-
     sections = list(SectionContent.objects.filter(session=session))
     for row in sections:
         row.tokens = frame.counter.count(from_bytes(row.body))

@@ -10,9 +10,9 @@ from kernel.clock import read_now
 from kernel.faults import fault
 from kernel.fields import canonical_json
 from kernel.ids import new_id
-from sessions.models import AgentSession, Manifest, Message, Summary
+from sessions.models import AgentSession, Manifest, Summary
 from sessions.services.frames import Frame
-from sessions.services.store import to_bytes
+from sessions.services.store import to_bytes, visible_messages
 
 
 def fold_into_summary(
@@ -47,7 +47,10 @@ def fold_into_summary(
     fault("compact.commit.summary")
     swap_manifest(
         session,
-        items=[{"kind": "summary", "summary": summary.pk, "from_seq": 1, "to_seq": to_seq}],
+        items=[
+            {"kind": "summary", "summary": summary.pk, "from_seq": 1, "to_seq": to_seq},
+            *hidden_items(session),
+        ],
         base_seq=to_seq,
         reason="compaction",
     )
@@ -87,6 +90,10 @@ def swap_manifest(
     return manifest
 
 
+def hidden_items(session: AgentSession) -> list[dict[str, Any]]:
+    return [{"kind": "hidden", "from_seq": first, "to_seq": last} for first, last in session.hidden]
+
+
 def reweigh(session: AgentSession, frame: Frame, *, summary_tokens: int) -> None:
     """Counts the live view anew from the kept messages' stored counts."""
     parts = {
@@ -95,7 +102,7 @@ def reweigh(session: AgentSession, frame: Frame, *, summary_tokens: int) -> None
         if name in session.parts
     }
     parts["summary"] = summary_tokens
-    rows = Message.objects.filter(session=session, seq__gt=session.base_seq).values_list("role", "counts")
+    rows = visible_messages(session).filter(seq__gt=session.base_seq).values_list("role", "counts")
     for role, counts in rows.iterator(chunk_size=2000):
         parts[role] = parts.get(role, 0) + counts.get(frame.counter.name, 0)
     session.parts = parts

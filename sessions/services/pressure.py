@@ -11,6 +11,8 @@ from budgets.core.pressure import Observation, clear, dump_state, load_state, ob
 from kernel.clock import read_now
 from kernel.errors import Invalid
 from sessions.models import AgentSession
+from sessions.services.budget_view import section_usage
+from sessions.services.checkpoints import clear_context
 from sessions.services.compaction_requests import request_due_compaction
 from sessions.services.frames import Frame
 from sessions.services.signals import add_signal
@@ -43,8 +45,11 @@ def observe_pressure(session: AgentSession, frame: Frame) -> Spoken:
         add_signal(
             session, crossed.name, {"level": crossed.level, "used": crossed.used, "limit": crossed.limit}
         )
+    spoken = _spoken(session, frame, observation)
+    if "checkpoint" in observation.due_actions and session.head_seq > session.base_seq:
+        clear_context(session, frame, reasons=("context_size",))
     request_due_compaction(session, frame, actions=observation.due_actions)
-    return _spoken(session, frame, observation)
+    return spoken
 
 
 def _spoken(session: AgentSession, frame: Frame, observation: Observation) -> Spoken:
@@ -53,7 +58,8 @@ def _spoken(session: AgentSession, frame: Frame, observation: Observation) -> Sp
     lines = [warning] if warning else []
     if settings.DEBUG_BUDGET:
         lines.append(messages.budget_used(used, total))
-        lines.append(messages.section_usage(dict(session.parts), {name: total for name in session.parts}))
+        usage = section_usage(session, frame)
+        lines.append(messages.section_usage(usage, frame.allocation(usage).sections))
     return Spoken(warning=warning, lines=tuple(lines))
 
 

@@ -9,11 +9,11 @@ from budgets.services.models import resolve_model
 from kernel.clock import read_now
 from providers.parsed import ParsedEvent
 from sessions.models import AgentSession, Turn
-from sessions.services import interventions, protocols, rollups, scratch, triggers
+from sessions.services import interventions, protocols, rollups, scratch
 from sessions.services.agent_summaries import take_agent_summary
 from sessions.services.frames import Frame
-from sessions.services.signals import add_signal
 from sessions.services.store import append_messages, put_section
+from sessions.services.triggers import TurnBoundary
 
 
 class Recorder:
@@ -25,6 +25,7 @@ class Recorder:
         self.seq_of: dict[int, int] = {}
         self.changed_view = False
         self.turns_added = 0
+        self.boundary = TurnBoundary()
         self._pending: list[ParsedEvent] = []
 
     def record(self, event: ParsedEvent) -> None:
@@ -50,8 +51,8 @@ class Recorder:
         )
         for event, message in zip(events, stored, strict=True):
             self.seq_of[id(event)] = message.seq
-        triggers.read_commands(self.session, self.frame, stored)
-        scratch.watch_dead_ends(self.session, self.frame, stored)
+        self.boundary.read_messages(stored)
+        scratch.note_stream(self.session, self.frame, stored)
         self.changed_view = True
 
     def _message(self, event: ParsedEvent) -> None:
@@ -142,25 +143,29 @@ class Recorder:
         )
 
     def _state_change(self, event: ParsedEvent) -> None:
-        self.session.cfa_state = str(event.payload.get("new", ""))
+        scratch.add_state_change(
+            self.session,
+            previous=str(event.payload.get("previous", "")),
+            new=str(event.payload.get("new", "")),
+        )
 
     def _dead_end(self, event: ParsedEvent) -> None:
-        add_signal(self.session, "DEAD_END", {"description": str(event.payload.get("description", ""))[:500]})
+        scratch.add_dead_end(self.session, str(event.payload.get("description", "")))
 
     def _phase(self, event: ParsedEvent) -> None:
-        triggers.phase_changed(self.session, self.frame, str(event.payload.get("phase", "")))
+        self.boundary.phase_changed(self.session, str(event.payload.get("phase", "")))
 
     def _story_complete(self, event: ParsedEvent) -> None:
-        triggers.story_completed(self.session, self.frame, event.payload)
+        self.boundary.story_completed(self.session, event.payload)
 
     def _subagent_complete(self, event: ParsedEvent) -> None:
-        triggers.subagent_completed(self.session, self.frame)
+        self.session.subagents_done += 1
 
     def _checkpoint(self, event: ParsedEvent) -> None:
-        triggers.checkpoint_reported(self.session, self.frame, event.payload)
+        self.boundary.checkpoint_reported(self.session, event.payload)
 
     def _protocol_load(self, event: ParsedEvent) -> None:
-        protocols.load(self.session, self.frame, name=str(event.payload.get("name", "")))
+        protocols.load(self.session, name=str(event.payload.get("name", "")))
         self.changed_view = True
 
     def _protocol_unload(self, event: ParsedEvent) -> None:

@@ -130,8 +130,11 @@ def read_tail(
     tokens, before = 0, session.head_seq + 1
     missing: set[str] = set()
     while before > after_seq + 1 and (tokens <= room_tokens or missing):
-        rows = Message.objects.filter(session=session, seq__gt=after_seq, seq__lt=before).order_by("-seq")
-        for row in rows[:TAIL_CHUNK]:
+        rows = visible_messages(session).filter(seq__gt=after_seq, seq__lt=before).order_by("-seq")
+        chunk = rows[:TAIL_CHUNK]
+        if not chunk:
+            break
+        for row in chunk:
             message = stored_message(row, frame)
             tail.append(message)
             tokens += message.tokens
@@ -153,6 +156,19 @@ def _track_open_results(missing: set[str], message: StoredMessage) -> None:
 def read_range(session: AgentSession, frame: Frame, *, first: int, last: int) -> list[StoredMessage]:
     rows = Message.objects.filter(session=session, seq__gte=first, seq__lte=last).order_by("seq")
     return [stored_message(row, frame) for row in rows.iterator(chunk_size=1000)]
+
+
+def live_messages(session: AgentSession, frame: Frame) -> list[StoredMessage]:
+    """Everything that is neither summarised nor hidden."""
+    rows = visible_messages(session).filter(seq__gt=session.base_seq).order_by("seq")
+    return [stored_message(row, frame) for row in rows.iterator(chunk_size=1000)]
+
+
+def visible_messages(session: AgentSession) -> QuerySet[Message]:
+    rows = Message.objects.filter(session=session)
+    for first, last in session.hidden:
+        rows = rows.exclude(seq__gte=first, seq__lte=last)
+    return rows
 
 
 def section_texts(session: AgentSession) -> dict[str, str]:

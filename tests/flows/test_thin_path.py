@@ -43,7 +43,7 @@ def test_an_agent_is_budgeted_from_its_first_event_to_its_last_dollar(
     session = live_api.post("/sessions", {"model": "gpt-4", "goal": "Ship the release"}).json()
     path = f"/sessions/{session['id']}"
 
-    recorded = live_api.post(f"{path}/events", {"events": conversation(40)})
+    recorded = live_api.post(f"{path}/events", {"events": conversation(60)})
     assert recorded.status_code == 201, recorded.content
     budget = recorded.json()["budget"]
     assert budget["flags"]["compact"], budget
@@ -58,7 +58,7 @@ def test_an_agent_is_budgeted_from_its_first_event_to_its_last_dollar(
     assert context["report"]["tokens"] <= context["report"]["max_input"] <= 6553
     assert "Ship the release" in context["system"]
     assert context["report"]["dropped_unsummarised"] == 0
-    assert len(live_api.get(f"{path}/messages?limit=200").json()["items"]) == 80
+    assert len(live_api.get(f"{path}/messages?limit=200").json()["items"]) == 120
 
     cap = {"scope": "session", "scope_id": session["id"], "limit_usd": "0.05", "period": "total"}
     assert live_api.post("/caps", cap, key=manage_key).status_code == 201

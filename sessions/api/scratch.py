@@ -1,0 +1,108 @@
+"""The notebook of a session: index, four detail documents, and notes that the engine reports."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any, Literal
+
+from django.http import HttpResponse
+from ninja import Router
+
+from kernel.http.authenticated import ApiRequest
+from kernel.http.idempotency import idempotent
+from kernel.http.replies import reply
+from kernel.http.schemas import StrictSchema
+from sessions.api.contents import content_text
+from sessions.core.scratch import Scratch, detail_documents, render_scratch
+from sessions.models import AgentSession, ScratchNote
+from sessions.services import scratch
+from sessions.services.store import find_session, lock_session
+
+router = Router(tags=["Scratch"])
+
+Document = Literal["human-input", "state-changes", "dead-ends", "artifacts"]
+
+
+class DeadEndIn(StrictSchema):
+    description: Any
+
+
+class StateChangeIn(StrictSchema):
+    previous: Any = ""
+    new: Any
+
+
+@router.get("/sessions/{session_id}/scratch", response=dict[str, Any])
+def get_scratch(request: ApiRequest, session_id: str) -> HttpResponse:
+    """Markdown (the index, at most 200 lines) or JSON, by Accept."""
+    notebook = scratch.read_scratch(_readable(request, session_id))
+    if _wants_markdown(request):
+        return _markdown(render_scratch(notebook))
+    return reply({"markdown": render_scratch(notebook), **_json(notebook)})
+
+
+@router.get("/sessions/{session_id}/scratch/{document}", response=dict[str, Any])
+def get_document(request: ApiRequest, session_id: str, document: Document) -> HttpResponse:
+    session = _readable(request, session_id)
+    text = detail_documents(scratch.read_scratch(session))[f"{document}.md"]
+    if _wants_markdown(request):
+        return _markdown(text)
+    shown: dict[str, Any] = {"markdown": text}
+    if document == "dead-ends":
+        shown["items"] = [_dead_end_json(note) for note in scratch.dead_ends(session)]
+    return reply(shown)
+
+
+@router.post("/sessions/{session_id}/scratch/dead-ends", response={201: dict[str, Any]})
+@idempotent
+def add_dead_end(request: ApiRequest, session_id: str, payload: DeadEndIn) -> HttpResponse:
+    request.auth.require("agent")
+    session = lock_session(project_id=request.auth.project_id, ref=session_id)
+    scratch.add_dead_end(session, content_text(payload.description, "/description"))
+    session.save()
+    return reply({"recorded": True}, status=201)
+
+
+@router.post("/sessions/{session_id}/scratch/dead-ends/{note_id}/dismiss", response=dict[str, Any])
+@idempotent
+def dismiss_dead_end(request: ApiRequest, session_id: str, note_id: str) -> HttpResponse:
+    """A finding that was wrong leaves the notebook; it is not found again."""
+    request.auth.require("agent", "manage")
+    session = lock_session(project_id=request.auth.project_id, ref=session_id)
+    scratch.dismiss(session, note_id)
+    return reply({"dismissed": True})
+
+
+@router.post("/sessions/{session_id}/scratch/state-changes", response={201: dict[str, Any]})
+@idempotent
+def add_state_change(request: ApiRequest, session_id: str, payload: StateChangeIn) -> HttpResponse:
+    request.auth.require("agent")
+    session = lock_session(project_id=request.auth.project_id, ref=session_id)
+    scratch.add_state_change(
+        session,
+        previous=content_text(payload.previous, "/previous"),
+        new=content_text(payload.new, "/new"),
+    )
+    session.save()
+    return reply({"recorded": True}, status=201)
+
+
+def _readable(request: ApiRequest, session_id: str) -> AgentSession:
+    request.auth.require("read", "agent", "manage")
+    return find_session(project_id=request.auth.project_id, ref=session_id)
+
+
+def _wants_markdown(request: ApiRequest) -> bool:
+    return "text/markdown" in request.headers.get("Accept", "")
+
+
+def _markdown(text: str) -> HttpResponse:
+    return HttpResponse(text.encode("utf-8", "replace"), content_type="text/markdown; charset=utf-8")
+
+
+def _json(notebook: Scratch) -> dict[str, Any]:
+    return {**asdict(notebook), "artifacts": list(notebook.artifacts())}
+
+
+def _dead_end_json(note: ScratchNote) -> dict[str, Any]:
+    return {"id": note.pk, **note.body}
