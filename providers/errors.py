@@ -10,6 +10,7 @@ Exception
 
 from __future__ import annotations
 
+from budgets.core.usage import TokenUsage
 from kernel.errors import FieldProblem, Invalid
 
 
@@ -36,11 +37,12 @@ class FormatUnknown(EventInvalid):
 
 
 class SummariserFailed(Exception):
-    """No usable summary: `reason` is stable, `detail` is for people."""
+    """No usable summary: `reason` is stable, `detail` is for people, `usage` is what it cost all the same."""
 
     code = "summariser_failed"
 
-    def __init__(self, reason: str, detail: str = "") -> None:
+    def __init__(self, reason: str, detail: str = "", *, usage: TokenUsage | None = None) -> None:
         super().__init__(f"{reason}: {detail}" if detail else reason)
         self.reason = reason
         self.detail = detail
+        self.usage = usage
