@@ -30,23 +30,44 @@ class _Story:
     is_whole: bool
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Parts:
+    """What stands before and after the marker."""
+
+    before: tuple[StoredMessage, ...]
+    after: tuple[StoredMessage, ...]
+
+    @property
+    def messages(self) -> tuple[StoredMessage, ...]:
+        return (*self.before, *self.after)
+
+    def around(self, middle: StoredMessage) -> tuple[StoredMessage, ...]:
+        return (*self.before, middle, *self.after)
+
+
 def fill_head_middle_tail(ask: HistoryAsk) -> HistoryFill:
     rules = story_rules(ask.room, ask.section.options)
-    story = _story(ask, rules)
+    story = _story(ask)
     figures = _figures(ask, rules, story)
     kept = always_kept(ask)
-    if story.is_whole and (whole := _whole(ask, story, kept)) and _tokens(whole.messages) <= ask.room:
-        return _reported(whole, figures, Turns(start=story.turns, end=0))
+    if story.is_whole and _tokens(whole := _whole(ask, story, kept)) <= ask.room:
+        return _reported(HistoryFill(messages=whole), figures, Turns(start=story.turns, end=0))
     planned = planned_turns(rules, turns=story.turns, tokens=story.tokens)
     figures["turns_before"] = {"start": planned.start, "end": planned.end}
     for turns in reductions(planned, rules):
-        filled = _attempt(ask, rules, story, turns, kept)
-        if _tokens(filled.messages) <= ask.room:
-            return _reported(filled, figures, turns)
-    return _reported(_at_the_floor(ask, filled), figures, turns)
+        parts = _parts(story, turns, kept)
+        marker = _marker(ask, story, turns)
+        if _tokens(parts.messages) + marker.tokens > ask.room:
+            continue
+        middle = _with_events(ask, marker, parts, rules.shares.middle)
+        if _tokens(parts.messages) + middle.tokens <= ask.room:
+            return _reported(_filled(kept, parts.around(middle)), figures, turns)
+    left = min(rules.shares.middle, ask.room - _tokens(parts.messages) - marker.tokens)
+    middle = _with_events(ask, marker, parts, left)
+    return _reported(_at_the_floor(ask, _filled(kept, parts.around(middle))), figures, turns)
 
 
-def _story(ask: HistoryAsk, rules: StoryRules) -> _Story:
+def _story(ask: HistoryAsk) -> _Story:
     whole = bool(ask.tail) and ask.is_whole(ask.tail[0])
     last = _turns(ask.tail, ask.base_seq)
     first = last if whole else _turns(ask.head, ask.base_seq)
@@ -58,9 +79,8 @@ def _story(ask: HistoryAsk, rules: StoryRules) -> _Story:
     return _Story(first=first, last=last, turns=turns, tokens=tokens, is_whole=whole or not ask.tail)
 
 
-def _whole(ask: HistoryAsk, story: _Story, kept: Kept) -> HistoryFill:
-    everything = (m for turn in story.first for m in turn)
-    return HistoryFill(messages=(*kept.before(ask.base_seq + 1), *everything), cut_seq=0)
+def _whole(ask: HistoryAsk, story: _Story, kept: Kept) -> tuple[StoredMessage, ...]:
+    return (*kept.before(ask.base_seq + 1), *(m for turn in story.first for m in turn))
 
 
 def _turns(messages: Sequence[StoredMessage], after: int) -> tuple[Turn, ...]:
@@ -68,31 +88,36 @@ def _turns(messages: Sequence[StoredMessage], after: int) -> tuple[Turn, ...]:
     return tuple(reversed(found))
 
 
-def _attempt(ask: HistoryAsk, rules: StoryRules, story: _Story, turns: Turns, kept: Kept) -> HistoryFill:
+def _parts(story: _Story, turns: Turns, kept: Kept) -> _Parts:
     start = [m for turn in story.first[: turns.start] for m in turn]
-    end = [m for turn in story.last[len(story.last) - turns.end :] for m in turn] if turns.end else []
+    end = [m for turn in story.last[max(len(story.last) - turns.end, 0) :] for m in turn]
     sent = {m.seq for m in (*start, *end)}
-    between = [kept.messages[seq] for seq in sorted(kept.messages) if seq not in sent]
-    early = [m for m in between if start and m.seq < start[0].seq]
-    late = [m for m in between if m not in early]
-    middle = _marker(ask, rules, story, turns, sent | set(kept.messages))
-    shown = [kept.messages.get(m.seq, m) for m in start], [kept.messages.get(m.seq, m) for m in end]
-    last_cut = end[0].seq - 1 if end else ask.head_seq
-    return HistoryFill(
-        messages=(*early, *shown[0], middle, *late, *shown[1]),
-        cut_seq=last_cut,
-        clipped=kept.clipped,
-        cuts=kept.cuts,
+    others = [kept.messages[seq] for seq in sorted(kept.messages) if seq not in sent]
+    early = [m for m in others if start and m.seq < start[0].seq]
+    late = [m for m in others if m not in early]
+    return _Parts(
+        before=(*early, *(kept.messages.get(m.seq, m) for m in start)),
+        after=(*late, *(kept.messages.get(m.seq, m) for m in end)),
     )
 
 
-def _marker(ask: HistoryAsk, rules: StoryRules, story: _Story, turns: Turns, sent: set[int]) -> StoredMessage:
+def _filled(kept: Kept, messages: tuple[StoredMessage, ...]) -> HistoryFill:
+    return HistoryFill(messages=messages, clipped=kept.clipped, cuts=kept.cuts)
+
+
+def _marker(ask: HistoryAsk, story: _Story, turns: Turns) -> StoredMessage:
     text = MARKER.format(count=max(story.turns - turns.start - turns.end, 0))
-    if rules.shares.middle:
-        events = key_events(
-            _dropped_texts(ask, sent), rules.shares.middle - ask.ruler.count(EVENTS) - 2, ask.ruler.count
-        )
-        text = f"{text}\n\n{EVENTS}\n{events}" if events else text
+    return made_message({"role": "user", "content": text}, ask.ruler.count_message)
+
+
+def _with_events(ask: HistoryAsk, marker: StoredMessage, parts: _Parts, room: int) -> StoredMessage:
+    """The marker with the key events of the turns between the parts, those in at most `room` tokens."""
+    left = room - ask.ruler.count(f"\n\n{EVENTS}\n")
+    sent = {m.seq for m in parts.messages}
+    events = key_events(_dropped_texts(ask, sent), left, ask.ruler.count) if left > 0 else ""
+    if not events:
+        return marker
+    text = f"{marker.body['content']}\n\n{EVENTS}\n{events}"
     return made_message({"role": "user", "content": text}, ask.ruler.count_message)
 
 
@@ -118,9 +143,7 @@ def _at_the_floor(ask: HistoryAsk, filled: HistoryFill) -> HistoryFill:
         raise NoRoom(section=ask.section.name, needed=_tokens(clipped), room=ask.room)
     cuts = changed_of(stored, shown)
     seqs = {cut.seq for cut in cuts if cut.seq is not None}
-    return HistoryFill(
-        messages=clipped, cut_seq=filled.cut_seq, clipped=filled.clipped | seqs, cuts=(*filled.cuts, *cuts)
-    )
+    return HistoryFill(messages=clipped, clipped=filled.clipped | seqs, cuts=(*filled.cuts, *cuts))
 
 
 def _figures(ask: HistoryAsk, rules: StoryRules, story: _Story) -> dict[str, object]:
@@ -140,7 +163,6 @@ def _reported(filled: HistoryFill, figures: dict[str, object], turns: Turns) -> 
     after = {"start": turns.start, "end": turns.end}
     return HistoryFill(
         messages=filled.messages,
-        cut_seq=filled.cut_seq,
         clipped=filled.clipped,
         cuts=filled.cuts,
         figures={**figures, "turns_after": after},

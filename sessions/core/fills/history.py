@@ -41,10 +41,13 @@ class HistoryAsk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryFill:
-    """Messages in the order of the output; `clipped` are the sequence numbers that were shortened."""
+    """Messages in the order of the output; `clipped` are the sequence numbers that were shortened.
+
+    `cut_seq` is the boundary to come back to; 0 for a fill that finds a new one at every turn.
+    """
 
     messages: tuple[StoredMessage, ...]
-    cut_seq: int
+    cut_seq: int = 0
     clipped: frozenset[int] = frozenset()
     cuts: tuple[Cut, ...] = ()
     figures: dict[str, object] = field(default_factory=dict)

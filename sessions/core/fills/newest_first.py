@@ -95,7 +95,6 @@ def _filled(ask: HistoryAsk, kept: Kept, first: int, shown: dict[int, StoredMess
     start = tail[0].seq if tail else ask.head_seq + 1
     return HistoryFill(
         messages=(*kept.before(start), *(shown[m.seq] for m in tail)),
-        cut_seq=start - 1 if start - 1 > ask.base_seq else 0,
         clipped=kept.clipped | {m.seq for m in tail if shown[m.seq] is not m},
         cuts=(*kept.cuts, *cuts),
     )
