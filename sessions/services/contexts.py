@@ -71,7 +71,7 @@ def next_context(*, project_id: str, ref: str, wish: ContextWish) -> dict[str, A
     interventions.mark_delivered(waiting)
     return {
         "model": session.model,
-        "system": rendered.system,
+        "system": rendered.system or "",
         "messages": rendered.messages,
         "interventions": [interventions.intervention_json(row) for row in waiting],
         "hold": None,
