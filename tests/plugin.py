@@ -48,7 +48,11 @@ def _prepare_process() -> None:
     worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0")
     folder = Path(os.environ[_FOLDER]) / worker
     folder.mkdir(exist_ok=True)
-    os.environ["CTXBUDGET_DATA_DIR"] = str(folder)
+    (folder / "static").mkdir(exist_ok=True)
+    os.environ["CTXBUDGET_DATA_DIR"], os.environ["CTXBUDGET_STATIC_ROOT"] = (
+        str(folder),
+        str(folder / "static"),
+    )
     # A file, not memory: threads and child processes must see the same database.
     os.environ["CTXBUDGET_TEST_SQLITE"] = str(folder / "test.sqlite3")
     if chosen_database() == "postgres":
