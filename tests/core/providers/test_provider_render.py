@@ -383,3 +383,21 @@ def test_recorded_tool_runs_are_valid_for_every_provider(shared_data: Path) -> N
             for format in ("openai", "anthropic", "plain"):
                 rendered = render("", messages, format).messages
                 assert validate(rendered, format, open_calls_allowed=True) == []
+
+
+def test_the_vendors_own_types_accept_recorded_runs(shared_data: Path) -> None:
+    """The messages of 100 tool runs against the types that OpenAI's and Anthropic's own clients ship."""
+    from anthropic.types import MessageParam
+    from openai.types.chat import ChatCompletionMessageParam
+    from pydantic import TypeAdapter
+
+    types: dict[str, TypeAdapter[Any]] = {
+        "openai": TypeAdapter(ChatCompletionMessageParam),
+        "anthropic": TypeAdapter(MessageParam),
+    }
+    for line in (shared_data / "tau-bench" / "sessions.jsonl").read_text(encoding="utf-8").splitlines():
+        for format, adapter in types.items():
+            for message in render("", json.loads(line)["messages"], format).messages:
+                accepted = adapter.validate_python(message)
+                if not isinstance(accepted["content"], str | None):
+                    list(accepted["content"])  # blocks are checked as they are read
