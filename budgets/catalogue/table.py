@@ -19,7 +19,7 @@ def table_models() -> Iterator[tuple[str, ModelInfo]]:
 def matching_model(name: str, provider_id: str | None = None) -> tuple[str, ModelInfo] | None:
     """By the table's own patterns, in the provider given or the first that claims such names.
 
-    The package's lookup remembers every name it was ever asked; names come from clients, so this one does not.
+    The package's own lookup remembers every name it is asked for, and ours come from clients.
     """
     for provider in providers:
         claims = provider.model_match is not None and provider.model_match.is_match(name.lower())

@@ -27,7 +27,8 @@ def calibrate(pairs: Sequence[tuple[int, int]]) -> Calibration | None:
 
     The ratio is the median, so single odd reports do not move it; the margin covers nine in ten of the pairs.
     """
-    ratios = [reported * FULL_BP // counted for counted, reported in pairs if counted > 0 and reported > 0]
+    usable = ((counted, reported) for counted, reported in pairs if counted > 0)
+    ratios = [ratio for counted, reported in usable if (ratio := reported * FULL_BP // counted) > 0]
     if len(ratios) < MINIMUM_PAIRS:
         return None
     ratio_bp = _median(ratios)

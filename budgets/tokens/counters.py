@@ -14,6 +14,7 @@ from budgets.tokens.vocabularies import VOCABULARIES, encoding
 Source = Literal["counted", "calibrated", "estimated"]
 
 FULL_BP = 10_000
+GENEROUS_TOKEN_CHARS = 8
 
 
 class Counter(Protocol):
@@ -56,6 +57,12 @@ class VocabularyCounter:
     def prefix(self, text: str, limit: int) -> str:
         if limit <= 0:
             return ""
+        # Most text fills the limit within this head; only sparser text is read further.
+        head = text[: limit * GENEROUS_TOKEN_CHARS]
+        cut = self._prefix(head, limit)
+        return cut if len(cut) < len(head) or head == text else self._prefix(text, limit)
+
+    def _prefix(self, text: str, limit: int) -> str:
         encode = encoding(self.name).encode_ordinary
         left, end = limit, 0
         for piece in pieces(encodable(text)):

@@ -18,7 +18,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
     {
         "o200k_base": Family(vocabulary="o200k_base", ratio_bp=10_000, margin_bp=0),
         "cl100k_base": Family(vocabulary="cl100k_base", ratio_bp=10_000, margin_bp=0),
-        "claude": Family(vocabulary="o200k_base", ratio_bp=13_500, margin_bp=2_600),
+        "claude": Family(vocabulary="o200k_base", ratio_bp=13_500, margin_bp=3_000),
         "generic": Family(vocabulary="o200k_base", ratio_bp=11_500, margin_bp=2_000),
     }
 )

@@ -10,7 +10,7 @@ from budgets.tokens.images import image_tokens
 from budgets.tokens.rules import ChatRules, rules_for
 from budgets.tokens.tool_text import tool_namespace
 
-IMAGE_TYPES = frozenset({"image", "image_url", "input_image"})
+IMAGE_TYPES = ("image", "image_url", "input_image")
 # A payload is base64 from this length on; shorter strings are counted as text.
 PAYLOAD_CHARS = 1_024
 COUNTS_KEPT = 1_024

@@ -115,5 +115,5 @@ def _damage(path: Path, reason: str) -> str:
 
 
 def _ranks(published: bytes) -> dict[bytes, int]:
-    fields = published.split()
-    return {b64decode(token): int(rank) for token, rank in zip(fields[::2], fields[1::2], strict=True)}
+    # Lines of "token rank", the ranks counting from 0: the place says it, and the hash has proved the place.
+    return {b64decode(token): rank for rank, token in enumerate(published.split()[::2])}
