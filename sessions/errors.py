@@ -2,6 +2,7 @@
 
 ProblemError (kernel.errors)
 ├── SessionErased     409
+├── SessionEnded      409
 ├── SessionPaused     409  paused for another reason than a cap
 ├── ContentNotKept    409  the project keeps numbers only
 ├── ContextTooLarge   413  with the numbers and what to do
@@ -16,6 +17,10 @@ from kernel.errors import Conflict, TooLarge
 
 class SessionErased(Conflict):
     code = "session_erased"
+
+
+class SessionEnded(Conflict):
+    code = "session_ended"
 
 
 class SessionPaused(Conflict):

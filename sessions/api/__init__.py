@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from ninja import Router
 
+from sessions.api.approvals import router as approvals_router
 from sessions.api.checkpoints import router as checkpoints_router
 from sessions.api.children import router as children_router
 from sessions.api.compaction import router as compaction_router
 from sessions.api.contexts import router as contexts_router
 from sessions.api.events import router as events_router
 from sessions.api.happenings import router as happenings_router
+from sessions.api.holds import router as holds_router
 from sessions.api.jobs import router as jobs_router
 from sessions.api.memory import router as memory_router
 from sessions.api.protocols import router as protocols_router
@@ -27,6 +29,8 @@ PARTS = (
     scratch_router,
     protocols_router,
     children_router,
+    holds_router,
+    approvals_router,
     jobs_router,
 )
 

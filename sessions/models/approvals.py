@@ -33,7 +33,9 @@ class Approval(models.Model):
     limit_nano = models.BigIntegerField()
     spent_nano = models.BigIntegerField()
     reserved_nano = models.BigIntegerField()
-    needed_nano = models.BigIntegerField(help_text="What the refused call asked for; 0 when nothing was refused.")
+    needed_nano = models.BigIntegerField(
+        help_text="What the refused call asked for; 0 when nothing was refused."
+    )
     resets_at = models.DateTimeField(null=True)
     paused_sessions = CanonicalJSONField(default=list, help_text="Every session that waits for the answer.")
     state = models.CharField(max_length=8, choices=State.choices, default=State.PENDING)
@@ -56,7 +58,9 @@ class Approval(models.Model):
         ]
         indexes = [
             models.Index(fields=["project_id", "-id"], name="approval_by_project"),
-            models.Index(fields=["deadline"], condition=models.Q(state="pending"), name="approval_by_deadline"),
+            models.Index(
+                fields=["deadline"], condition=models.Q(state="pending"), name="approval_by_deadline"
+            ),
         ]
 
     def __str__(self) -> str:

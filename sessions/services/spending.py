@@ -2,8 +2,51 @@
 
 from __future__ import annotations
 
+from django.db import transaction
+
+from budgets.core.caps import Limit
+from budgets.models import Scope
+from budgets.services.caps import claim_crossings
+from budgets.services.models import resolve_model
+from budgets.services.scopes import Spender
 from sessions.models import AgentSession
+from sessions.services.approvals import ask, pause_others
+from sessions.services.pauses import approval_figures, figures, note_paused, pause_reason
+from sessions.services.signals import add_signal
+from teams.models import Project
 
 
-def observe(session: AgentSession) -> None:
+def observe(session: AgentSession, *, model: str | None = None) -> None:
     """Under the session's lock; the caller saves the session row."""
+    for crossing in claim_crossings(spender=spender_of(session, model=model)):
+        if crossing.is_limit:
+            _stop(session, crossing.limit)
+        else:
+            add_signal(session, "COST_WARNING", figures(crossing.limit))
+
+
+def spender_of(session: AgentSession, *, model: str | None = None, key_id: str | None = None) -> Spender:
+    """`model` is a canonical name; without it the session's own model is looked up."""
+    return Spender(
+        team_id=Project.objects.values_list("team_id", flat=True).get(pk=session.project_id),
+        project_id=session.project_id,
+        session_id=session.pk,
+        key_id=session.key_id if key_id is None else key_id,
+        model=model or resolve_model(project_id=session.project_id, name=session.model).canonical_name,
+    )
+
+
+def _stop(session: AgentSession, limit: Limit) -> None:
+    add_signal(session, "COST_LIMIT", figures(limit))
+    alone = limit.scope == Scope.SESSION
+    if alone and session.state != AgentSession.State.ACTIVE:
+        return
+    approval = ask(session, limit, needed_nano=0)
+    if session.state == AgentSession.State.ACTIVE:
+        session.state = AgentSession.State.PAUSED
+        session.paused_by_cap, session.pause_reason = limit.cap_id, pause_reason(limit)
+        note_paused(approval, [session.pk])
+        add_signal(session, "INPUT_REQUESTED", approval_figures(approval))
+    if not alone:
+        # The others' rows are not ours to lock while we hold this one and its balances.
+        transaction.on_commit(lambda: pause_others(approval.pk, limit))

@@ -1,0 +1,59 @@
+"""Counts a ledger entry into its session: the turn, the running totals and, after the balances, the rollups."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from budgets.core.usage import TokenUsage
+from budgets.models import LedgerEntry
+from sessions.models import AgentSession, Turn
+from sessions.services import rollups
+
+
+def count_turn(session: AgentSession, entry: LedgerEntry, *, budget_tokens: int) -> bool:
+    """Whether it is a new turn; one with a known response id replaces its figures.
+
+    Under the session's lock; the caller saves the session row.
+    """
+    turn = _known_turn(session, entry.response_id)
+    is_new = turn is None
+    if turn is None:
+        session.turns += 1
+        turn = Turn(
+            session=session,
+            number=session.turns,
+            response_id=entry.response_id or None,
+            created_at=entry.created_at,
+        )
+    else:
+        _add_totals(session, turn, sign=-1)
+    turn.model, turn.usage, turn.cost_nano = entry.model, asdict(entry.usage), entry.cost_nano
+    turn.used_tokens, turn.total_tokens = session.used_tokens, budget_tokens
+    turn.save()
+    _add_totals(session, turn, sign=1)
+    return is_new
+
+
+def _known_turn(session: AgentSession, response_id: str) -> Turn | None:
+    return Turn.objects.filter(session=session, response_id=response_id).first() if response_id else None
+
+
+def _add_totals(session: AgentSession, turn: Turn, *, sign: int) -> None:
+    usage = TokenUsage(**turn.usage)
+    session.input_tokens += sign * usage.input_tokens
+    session.cache_read_tokens += sign * usage.cache_read_tokens
+    session.cache_write_tokens += sign * (usage.cache_write_5m_tokens + usage.cache_write_1h_tokens)
+    session.output_tokens += sign * usage.output_tokens
+    session.spent_nano += sign * (turn.cost_nano or 0)
+    session.has_unpriced = session.has_unpriced or turn.cost_nano is None
+    rollups.add_call(
+        session,
+        model=turn.model,
+        at=turn.created_at,
+        usage=usage,
+        cost_nano=turn.cost_nano,
+        calls=sign,
+        used=turn.used_tokens,
+        total=turn.total_tokens,
+        sign=sign,
+    )
