@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from budgets.tokens.counters import Counter
@@ -11,8 +12,9 @@ from budgets.tokens.rules import ChatRules, rules_for
 from budgets.tokens.tool_text import tool_namespace
 
 IMAGE_TYPES = ("image", "image_url", "input_image")
-# A payload is base64 from this length on; shorter strings are counted as text.
-PAYLOAD_CHARS = 1_024
+PLAIN_TEXT_KEYS = frozenset({"type", "text", "cache_control"})
+# From this length on a string of base64 is an attachment; anything else is counted as text.
+PAYLOAD = re.compile(r'"(?:data:[^",\s]{0,200},)?[A-Za-z0-9+/=_-]{1024,}+"')
 COUNTS_KEPT = 1_024
 _counts: dict[tuple[Counter, bytes], int] = {}
 
@@ -46,11 +48,13 @@ def tools_tokens(counter: Counter, tools: Sequence[Mapping[str, Any]]) -> int:
 def _counted_once(counter: Counter, text: str) -> int:
     """A session sends the same definitions with every call: their count is kept, by digest."""
     key = counter, hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
-    if key not in _counts:
+    tokens = _counts.get(key)
+    if tokens is None:
+        tokens = counter.count(text)
         if len(_counts) >= COUNTS_KEPT:
-            _counts.clear()
-        _counts[key] = counter.count(text)
-    return _counts[key]
+            _counts.clear()  # another thread may clear as well: nothing reads the table after this
+        _counts[key] = tokens
+    return tokens
 
 
 def _content_tokens(counter: Counter, rules: ChatRules, content: object) -> int:
@@ -66,14 +70,14 @@ def _block_tokens(counter: Counter, rules: ChatRules, block: object) -> int:
         return counter.count(block)
     if not isinstance(block, Mapping):
         return counter.count(_compact(block))
-    text = block.get("text")
-    if isinstance(text, str) and block.keys() <= {"type", "text", "cache_control"}:
-        return counter.count(text)
+    if block.keys() <= PLAIN_TEXT_KEYS and isinstance(block.get("text"), str):
+        return counter.count(block["text"])
     if block.get("type") in IMAGE_TYPES:
         return image_tokens(rules.images_as, block)
-    payload_chars = sum(map(len, _payloads(block)))
-    rest = counter.count(_compact(_without_payloads(block)))
-    return rest + -(-payload_chars * rules.attachment_per_kilobyte.tokens // 1_024)
+    whole = _compact(block)
+    text = PAYLOAD.sub('""', whole)
+    payload_tokens = -(-(len(whole) - len(text)) * rules.attachment_per_kilobyte.tokens // 1_024)
+    return counter.count(text) + payload_tokens
 
 
 def _call_tokens(counter: Counter, rules: ChatRules, call: object) -> int:
@@ -84,32 +88,6 @@ def _call_tokens(counter: Counter, rules: ChatRules, call: object) -> int:
     if not isinstance(arguments, str):
         arguments = _compact(arguments)
     return rules.tool_call.tokens + counter.count(str(function.get("name") or "")) + counter.count(arguments)
-
-
-def _payloads(value: object) -> Iterable[str]:
-    if isinstance(value, str) and _is_payload(value):
-        yield value
-    elif isinstance(value, Mapping):
-        for item in value.values():
-            yield from _payloads(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _payloads(item)
-
-
-def _without_payloads(value: object) -> object:
-    if isinstance(value, str):
-        return "" if _is_payload(value) else value
-    if isinstance(value, Mapping):
-        return {key: _without_payloads(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_without_payloads(item) for item in value]
-    return value
-
-
-def _is_payload(text: str) -> bool:
-    head = text[:PAYLOAD_CHARS]
-    return len(head) == PAYLOAD_CHARS and not any(mark in head for mark in (" ", "\n", "<", "{"))
 
 
 def _items(value: object) -> Sequence[object]:

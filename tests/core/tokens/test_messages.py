@@ -128,15 +128,19 @@ def test_a_second_look_at_the_same_tools_does_not_count_again() -> None:
     assert counter.calls == 1
 
 
-def test_an_attachment_is_estimated_by_size_not_read_as_text() -> None:
-    pdf = {"type": "file", "file": {"filename": "a.pdf", "file_data": "JVBERi0x" * 12_800}}
+@pytest.mark.parametrize("prefix", ["", "data:application/pdf;base64,"])
+def test_an_attachment_is_estimated_by_size_not_read_as_text(prefix: str) -> None:
+    payload = prefix + "JVBERi0x" * 12_800
+    pdf = {"type": "file", "file": {"filename": "a.pdf", "file_data": payload}}
     tokens = message_tokens(O200K, {"role": "user", "content": [pdf]})
     assert 4_000 < tokens < 4_100  # 100 kilobytes at 40 tokens each
 
 
-def test_a_long_text_in_an_unknown_block_is_counted_as_text() -> None:
-    thought = {"type": "thinking", "thinking": "step by step " * 500}
-    assert message_tokens(O200K, {"role": "assistant", "content": [thought]}) > 1_400
+# Chinese has no spaces, and JSON may be one long line: neither is an attachment.
+@pytest.mark.parametrize("text", ["step by step " * 500, "一步一步来" * 500, '{"a":[1,2]}' * 500])
+def test_a_long_text_in_an_unknown_block_is_counted_as_text(text: str) -> None:
+    thought = {"type": "thinking", "thinking": text}
+    assert message_tokens(O200K, {"role": "assistant", "content": [thought]}) > O200K.count(text)
 
 
 ODD_CONTENT: list[Any] = [
