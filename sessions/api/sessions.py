@@ -18,6 +18,7 @@ from sessions.models import AgentSession, Message
 from sessions.services import lifecycle, pressure
 from sessions.services.budget_view import budget_view
 from sessions.services.frames import Frame, frame_of
+from sessions.services.searching import search_messages
 from sessions.services.store import find_session, from_bytes, lock_session
 
 router = Router(tags=["Sessions"])
@@ -149,10 +150,14 @@ def list_messages(
     session_id: str,
     limit: Limit,
     cursor: Cursor,
-    seq: Annotated[int | None, Query(None, ge=1)] = None,
+    seq: Annotated[int | None, Query(None, ge=1, le=2**62)] = None,
+    q: Annotated[str | None, Query(None, max_length=1000)] = None,
 ) -> HttpResponse:
-    """The originals in order, archived ones included."""
+    """The originals in order, archived ones included; `q` searches them, best first."""
     session = _readable(request, session_id)
+    if q is not None:
+        found = search_messages(session, frame_of(session), q, limit=limit)
+        return reply({"items": [message_json(row, session) for row in found], "next": None})
     after = decode_cursor(cursor)
     if after is not None and not after.isdigit():
         raise Invalid("That cursor was not made by this server.", code="invalid_cursor")

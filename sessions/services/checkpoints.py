@@ -13,6 +13,7 @@ from sessions.core.checkpoint_text import CheckpointPlace, saved_block, signal_l
 from sessions.core.summary import summarise
 from sessions.models import AgentSession, Checkpoint
 from sessions.services import interventions
+from sessions.services.archive import request_indexing
 from sessions.services.frames import Frame
 from sessions.services.manifests import fold_into_summary, summaries_of
 from sessions.services.memory import memory_in_fill_order
@@ -75,6 +76,7 @@ def clear_context(session: AgentSession, frame: Frame, *, reasons: tuple[str, ..
         previous = "\n\n".join(from_bytes(row.body) for row in summaries_of(session))
         summary = summarise(messages, previous, CLEAR_SUMMARY_TOKENS, frame.counter.count)
         fold_into_summary(session, frame, to_seq=session.head_seq, text=summary, source="builtin", job_id="")
+        request_indexing(session)
     session.subagents_done = 0
     add_signal(session, "CONTEXT_CLEARED", {"checkpoint": checkpoint.pk})
     return checkpoint

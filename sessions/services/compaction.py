@@ -15,6 +15,7 @@ from kernel.jobs.registry import ClaimedJob, JobFailed
 from sessions.core.compaction import Attempt, FoldPlan, Refusal, plan_fold
 from sessions.core.message import StoredMessage
 from sessions.models import AgentSession, Message
+from sessions.services.archive import index_up_to
 from sessions.services.checkpoints import write_checkpoint
 from sessions.services.compaction_requests import enqueue_compaction, last_attempt, tail_room
 from sessions.services.extraction import extract_into_memory
@@ -101,6 +102,7 @@ def run_compaction(job: ClaimedJob) -> dict[str, Any]:
         _record_refusal(job, planned.plan)
         return {"refused": planned.plan.reason}
     draft = _drafted(job, planned, planned.plan)
+    index_up_to(session, planned.frame, planned.plan.to_seq)
     fault("compact.commit.before")
     result = _commit(job, planned, planned.plan, draft)
     fault("compact.commit.after")
