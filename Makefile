@@ -13,7 +13,7 @@ DEV := $(VENV)/.installed-dev
 BLACK_BOX := $(wildcard tests/api tests/flows tests/services tests/proofs tests/spec)
 PYTEST := $(BIN)/python -m pytest -q
 PARALLEL := -n 2 --dist loadgroup
-TYPED := kernel teams $(wildcard */core */services */services.py)
+TYPED := kernel teams $(filter-out tests/% teams/%,$(wildcard */core */services */services.py))
 
 .DEFAULT_GOAL := help
 .PHONY: help run test lint fix bench lock spec proofs browser clean

@@ -49,10 +49,8 @@ def _prepare_process() -> None:
     folder = Path(os.environ[_FOLDER]) / worker
     folder.mkdir(exist_ok=True)
     (folder / "static").mkdir(exist_ok=True)
-    os.environ["CTXBUDGET_DATA_DIR"], os.environ["CTXBUDGET_STATIC_ROOT"] = (
-        str(folder),
-        str(folder / "static"),
-    )
+    os.environ["CTXBUDGET_DATA_DIR"] = str(folder)
+    os.environ["CTXBUDGET_STATIC_ROOT"] = str(folder / "static")
     # A file, not memory: threads and child processes must see the same database.
     os.environ["CTXBUDGET_TEST_SQLITE"] = str(folder / "test.sqlite3")
     if chosen_database() == "postgres":
