@@ -2,15 +2,14 @@
 
 from ninja import Router
 
-from budgets.api.calculations import router as calculations
-from budgets.api.caps import router as caps
-from budgets.api.models import router as models
-from budgets.api.profiles import router as profiles
-from budgets.api.tokens import router as tokens
+from budgets.api.calculations import router as calculations_router
+from budgets.api.caps import router as caps_router
+from budgets.api.models import router as models_router
+from budgets.api.profiles import router as profiles_router
+from budgets.api.tokens import router as tokens_router
+
+PARTS = (calculations_router, tokens_router, profiles_router, models_router, caps_router)
 
 router = Router()
-router.add_router("", calculations)
-router.add_router("", tokens)
-router.add_router("", profiles)
-router.add_router("", models)
-router.add_router("", caps)
+for part in PARTS:
+    router.add_router("", part)
