@@ -46,9 +46,22 @@ def clip_together(
     if ladder is not None and clipped:
         level = _laddered(level, ladder // clipped)
     shown = _clip_to_level(messages, level, ruler)
-    if _tokens(shown) <= room:
-        return shown
-    return _highest_level(messages, room, level, ruler)
+    if _tokens(shown) > room:
+        shown = _highest_level(messages, room, level, ruler)
+    return _restored(messages, shown, room)
+
+
+def _restored(
+    messages: Sequence[StoredMessage], shown: dict[int, StoredMessage], room: int
+) -> dict[int, StoredMessage]:
+    """An image cannot be shortened: of two that do not fit together the newest comes back whole."""
+    left = room - _tokens(shown)
+    for message in reversed(messages):
+        more = message.tokens - shown[message.seq].tokens
+        if 0 < more <= left:
+            shown[message.seq] = message
+            left -= more
+    return shown
 
 
 def _highest_level(

@@ -31,7 +31,7 @@ def compose(frame: Frame, history: HistoryFill, section: SectionPolicy, ruler: R
     leading = next((i for i, message in enumerate(stored) if message.role != "system"), len(stored))
     at = max(leading, _trailing_position(stored, repaired.open_from))
     ordered = [*stored[:leading], *frame.opening, *stored[leading:at], *trailing, *stored[at:]]
-    if leading < len(ordered) and ordered[leading].role != "user":
+    if ordered and (leading == len(ordered) or ordered[leading].role != "user"):
         ordered.insert(leading, made_message({"role": "user", "content": OPENING}, ruler.count_message))
     tokens = frame.system_tokens + sum(message.tokens for message in ordered)
     return Composed(messages=tuple(ordered), tokens=tokens, repaired=repaired)

@@ -7,6 +7,8 @@ from sessions.core.message import StoredMessage
 
 # How far behind a result its call is looked for: one without a call would cost the whole history.
 LOOKBACK_MESSAGES = 256
+# Calls that are older than this many messages and still unanswered never will be answered.
+OPEN_CALL_MESSAGES = 64
 
 _NOTHING: frozenset[int] = frozenset()
 
@@ -90,6 +92,21 @@ def group_of(messages: Sequence[StoredMessage], index: int) -> tuple[StoredMessa
             group.append(messages[position])
             waiting.discard(str(messages[position].result_id))
     return tuple(group)
+
+
+def open_calls(messages: Sequence[StoredMessage]) -> tuple[StoredMessage, ...]:
+    """The newest calls whose results are not all there yet, with the results that are."""
+    answered: set[str] = set()
+    found: list[StoredMessage] = []
+    for index in range(len(messages) - 1, max(-1, len(messages) - 1 - OPEN_CALL_MESSAGES), -1):
+        message = messages[index]
+        if message.result_id is not None:
+            answered.add(message.result_id)
+        elif message.call_ids:
+            if answered.issuperset(message.call_ids):
+                break
+            found = [*group_of(messages, index), *found]
+    return tuple(found)
 
 
 def _call_of(messages: Sequence[StoredMessage], index: int) -> int | None:

@@ -7,6 +7,8 @@ from sessions.core.message import Body, StoredMessage
 
 MISSING_RESULT = "[no result in this context]"
 ORPHAN_RESULT = "[tool result without its call]"
+# OpenAI takes ids of up to 40 characters; a repeated one gets its sequence number behind it.
+KEPT_ID_CHARACTERS = 24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +67,7 @@ class _Mending:
     def _unique(self, call_id: str, seq: int) -> str:
         name, attempt = call_id, 0
         while not name or name in self.used_ids:
-            name = f"{call_id or 'call'}_{seq}" + (f"_{attempt}" if attempt else "")
+            name = f"{call_id[:KEPT_ID_CHARACTERS] or 'call'}_{seq}" + (f"_{attempt}" if attempt else "")
             attempt += 1
         self.used_ids.add(name)
         return name
@@ -95,6 +97,15 @@ class _Mending:
         self.changed.add(message.seq)
         return replace(message, body=body, tokens=self.count_message(body))
 
+    def move_open_last(self, newest: StoredMessage) -> None:
+        """A group that results still arrive for stands last, behind what was said meanwhile."""
+        for index in range(len(self.groups) - 2, -1, -1):
+            group = self.groups[index]
+            if group.results and group.results[-1].seq == newest.seq:
+                if any(group.waiting.values()):
+                    self.groups.append(self.groups.pop(index))
+                return
+
     def answer_missing(self) -> None:
         """Calls of the newest group are open: their results are still to come."""
         for group in self.groups[:-1]:
@@ -113,6 +124,8 @@ def repair(messages: Sequence[StoredMessage], count_message: Callable[[Body], in
     mending = _Mending(count_message)
     for message in messages:
         mending.add(message)
+    if messages and messages[-1].result_id is not None:
+        mending.move_open_last(messages[-1])
     mending.answer_missing()
     ordered = tuple(m for group in mending.groups for m in (group.lead, *group.results))
     newest = mending.groups[-1] if mending.groups else None

@@ -10,6 +10,7 @@ from budgets.core.policy import Policy, parse_policy
 from budgets.core.presets import PRESETS
 from budgets.core.window import window_budget
 from budgets.tokens import counter_for, cut_to_tokens, message_tokens
+from providers.render import RENDER_FORMATS, render, validate
 from sessions.core.assembly import (
     AssemblyRequest,
     ContextPlan,
@@ -69,6 +70,7 @@ def run_history(seed: int, assembler: Assembler = assemble) -> Run:
             continue
         contexts += 1
         problems = violations(_source(request, preset), plan, recount_with(tokenizer))
+        problems += _format_problems(plan)
         fill = _fill_bp(request, plan)
         least = min(least, fill)
         if fill < _fill_promised(request, preset, sticky):
@@ -184,10 +186,27 @@ def _source(request: AssemblyRequest, preset: str) -> Source:
     )
 
 
+def _format_problems(plan: ContextPlan) -> list[str]:
+    """What the providers' own rules say; open calls get the results that the agent will add."""
+    waiting: list[str] = []
+    for message in plan.messages:
+        if message["role"] == "tool":
+            waiting = [call_id for call_id in waiting if call_id != message.get("tool_call_id")]
+        else:
+            waiting = [call.get("id", "") for call in message.get("tool_calls") or ()]
+    answers = [{"role": "tool", "tool_call_id": call_id, "content": "done"} for call_id in waiting]
+    whole = [*plan.messages, *answers]
+    return [
+        f"{name}: {problem}"
+        for name in RENDER_FORMATS
+        for problem in validate(render(plan.system, whole, name).messages, name)
+    ]
+
+
 def _fill_bp(request: AssemblyRequest, plan: ContextPlan) -> int:
-    """By the upper estimate, with what the frames of the first group that was left out would have taken."""
+    """By the upper estimate, with what could not be shortened of the first group that did not fit."""
     first = next((m for m in reversed(request.tail) if m.seq not in plan.seqs), None)
-    frames = _frame_tokens(request, first) if first else 0
+    frames = (_frame_tokens(request, first) if first else 0) + _lost_images(request, plan)
     high = request.ruler.high or int
     return high(plan.tokens + frames) * 10_000 // request.window.max_input
 
@@ -202,6 +221,13 @@ def _frame_tokens(request: AssemblyRequest, message: StoredMessage) -> int:
     if len(group) < 3:
         return 0
     return sum(request.ruler.count_message(_emptied(bodies[seq])) for seq in group)
+
+
+def _lost_images(request: AssemblyRequest, plan: ContextPlan) -> int:
+    """An image is sent whole or not at all."""
+    shown = dict(zip(plan.seqs, plan.messages, strict=True))
+    lost = [m for m in request.tail if isinstance(m.body["content"], list) and m.seq in shown]
+    return max((m.tokens for m in lost if shown[m.seq] != m.body), default=0)
 
 
 def _emptied(body: Body) -> Body:

@@ -57,7 +57,7 @@ def _disorder(messages: Iterable[Body]) -> list[str]:
             continue
         if waiting:
             found.append(f"unanswered calls {sorted(waiting)}")
-        waiting = {call["id"] for call in message.get("tool_calls") or ()}
+        waiting = {call.get("id", "") for call in message.get("tool_calls") or ()}
         if seen & waiting or len(waiting) != len(message.get("tool_calls") or ()):
             found.append(f"repeated call ids {sorted(waiting)}")
         seen |= waiting
@@ -67,13 +67,14 @@ def _disorder(messages: Iterable[Body]) -> list[str]:
 
 
 def _split_groups(source: Source, seqs: Iterable[int], messages: Iterable[Body]) -> list[str]:
-    """A call and its results are shown together or not at all; a converted orphan is no tool message."""
+    """A call and its results are shown together or not at all."""
     shown = {seq: body for seq, body in zip(seqs, messages, strict=True) if seq}
     found = []
     for call, results in source_groups(source.bodies).items():
-        present = [seq for seq in results if seq in shown and shown[seq]["role"] == "tool"]
-        if (call in shown) != (len(present) == len(results)) and results:
-            found.append(f"split group of {call}: shows {present} of {results}")
+        present = [seq for seq in results if seq in shown]
+        as_results = [seq for seq in present if shown[seq]["role"] == "tool"]
+        if call in shown and as_results != results:
+            found.append(f"split group of {call}: shows {as_results} of {results}")
         elif call not in shown and present:
             found.append(f"results {present} without call {call}")
     return found

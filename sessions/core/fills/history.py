@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from budgets.core.policy import SectionPolicy
 from sessions.core.clipping import FLOOR_TOKENS, clip_together
 from sessions.core.errors import NoRoom
-from sessions.core.groups import newest_group
+from sessions.core.groups import newest_group, open_calls
 from sessions.core.message import StoredMessage
 from sessions.core.request import Anchors, Cut, Ruler
 
@@ -70,9 +70,9 @@ class Kept:
 
 
 def always_kept(ask: HistoryAsk, *, with_newest: bool = True) -> Kept:
-    """The opening system messages, the goal, the latest user turn, the newest group and everything pinned."""
+    """The opening system messages, goal, latest user turn, newest group, open calls and everything pinned."""
     anchors = ask.anchors
-    newest = newest_group(ask.tail) if with_newest else ()
+    newest = (*open_calls(ask.tail), *newest_group(ask.tail)) if with_newest else ()
     firm = {m.seq: m for m in (*anchors.system, *(pin for pin in anchors.pinned if pin.pinned))}
     users = [user for user in (anchors.first_user, anchors.latest_user) if user is not None]
     soft = {m.seq: m for m in (*users, *anchors.pinned, *newest) if m.seq not in firm}

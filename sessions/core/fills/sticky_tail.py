@@ -3,7 +3,7 @@
 from budgets.core.basis_points import share_of
 from sessions.core.clipping import clip_together, water_level
 from sessions.core.fills.history import HistoryAsk, HistoryFill, Kept, always_kept, changed_of
-from sessions.core.groups import Segment, segments
+from sessions.core.groups import Segment, open_calls, segments
 from sessions.core.message import StoredMessage
 from sessions.core.sticky import LOW_WATER_BP, Walk, reaches, segment_cap, walk, walk_capped
 
@@ -67,6 +67,12 @@ def _with_clipped_gaps(ask: HistoryAsk, kept: Kept, whole: Walk, room: int) -> W
     return walked
 
 
+def _boundary(ask: HistoryAsk, start: int) -> int:
+    """Before open calls in any case: their results are to find them behind the boundary."""
+    first = min([start, *(message.seq for message in open_calls(ask.tail))])
+    return first - 1 if first - 1 > ask.base_seq else 0
+
+
 def _paid(ask: HistoryAsk, kept: Kept, segment: Segment) -> tuple[StoredMessage, ...]:
     return tuple(m for m in ask.tail[segment.first : segment.last + 1] if m.seq not in kept.messages)
 
@@ -78,7 +84,7 @@ def _filled(ask: HistoryAsk, kept: Kept, walked: Walk) -> HistoryFill:
     start = tail[0].seq if tail else ask.head_seq + 1
     return HistoryFill(
         messages=(*kept.before(start), *(shown.get(m.seq, m) for m in tail)),
-        cut_seq=start - 1 if start - 1 > ask.base_seq else 0,
+        cut_seq=_boundary(ask, start),
         clipped=kept.clipped | {cut.seq for cut in cuts if cut.seq is not None},
         cuts=(*kept.cuts, *cuts),
     )

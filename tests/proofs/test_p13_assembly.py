@@ -1,0 +1,73 @@
+"""P13: no context is too large or invalid, what must be kept is kept, and broken assemblies are caught."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+import pytest
+
+from sessions.core import composition, frame, groups
+from sessions.core.assembly import AssemblyRequest, ContextPlan, assemble
+from tests.proofs.assembly_runs import Assembler, Finding, run_history
+
+EVERYDAY_HISTORIES = 300
+FULL_HISTORIES = 5_000
+# Few histories are enough for a mutant: each of them breaks a promise in the first dozens.
+MUTANT_HISTORIES = 60
+
+
+def test_p13_every_context_fits_is_valid_and_keeps_what_it_must():
+    histories = FULL_HISTORIES if os.environ.get("CTXBUDGET_PROOF") == "full" else EVERYDAY_HISTORIES
+    runs = [run_history(seed) for seed in range(histories)]
+    contexts = sum(run.contexts for run in runs)
+    refused = sum(run.refused for run in runs)
+    print(
+        f"P13: {histories:,} histories, {contexts:,} contexts, {refused:,} refused with the reason, 0 broken"
+    )
+
+    assert [finding for run in runs for finding in run.findings] == []
+    assert contexts > 3 * histories
+    assert refused * 20 < contexts
+
+
+def test_p13_catches_an_assembly_that_splits_calls_from_results(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(groups, "_calls_of_run", lambda messages, index, after: (index, index))
+
+    assert _kinds(assemble) & {"split", "results"}
+
+
+def test_p13_catches_an_assembly_that_drops_the_latest_user_turn():
+    def forgetful(request: AssemblyRequest) -> ContextPlan:
+        return assemble(replace(request, anchors=replace(request.anchors, latest_user=None)))
+
+    assert "lost" in _kinds(forgetful)
+
+
+def test_p13_catches_an_assembly_that_ignores_headings_and_blocks(monkeypatch: pytest.MonkeyPatch):
+    made = composition.made_message
+    weightless = lambda body, count_message: replace(made(body, count_message), tokens=0)  # noqa: E731
+    monkeypatch.setattr(composition, "made_message", weightless)
+    monkeypatch.setattr(frame, "made_message", weightless)
+
+    assert "over:" in _kinds(assemble)
+
+
+def test_p13_catches_an_assembly_that_leaves_orphans_as_they_are(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(composition, "repair", _no_repair)
+
+    assert _kinds(assemble) & {"orphan", "unanswered", "repeated"}
+
+
+def _no_repair(messages, count_message):
+    return composition.Repaired(
+        messages=tuple(messages), changed=frozenset(), repairs=(), open_from=len(messages) - 1
+    )
+
+
+def _kinds(assembler: Assembler) -> set[str]:
+    """The first words of what the checker says about a broken assembly."""
+    found: list[Finding] = []
+    for seed in range(MUTANT_HISTORIES):
+        found += run_history(seed, assembler).findings
+    return {problem.split()[0] for finding in found for problem in finding.problems}
