@@ -51,6 +51,8 @@ class ContractMiddleware:
             request.get_host()
         except DisallowedHost:
             return problem_response(request, BadRequest("This server does not answer for that Host."))
+        if "\x00" in request.path_info:
+            return problem_response(request, NotFound())
         response = self.get_response(request)
         if response.status_code == 405:
             return problem_response(request, _not_allowed(request, response))

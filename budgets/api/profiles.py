@@ -21,7 +21,7 @@ from budgets.services import profiles
 from budgets.services.calculations import compare
 from kernel.errors import FieldProblem, Invalid, NotFound
 from kernel.http.idempotency import idempotent
-from kernel.http.replies import decode_cursor, page_of, reply, reply_cached
+from kernel.http.replies import decode_cursor, decode_number, page_of, reply, reply_cached
 from kernel.http.requests import require_match
 from kernel.http.schemas import Cursor, Limit, Name, Slug, StrictSchema, Text
 from teams.auth import READERS, ApiRequest
@@ -147,7 +147,7 @@ def list_revisions(request: ApiRequest, ref: Ref, limit: Limit, cursor: Cursor) 
     request.auth.require(*READERS)
     profile = profiles.get_profile(project_id=request.auth.project_id, ref=ref)
     rows = profile.revisions.order_by("-number")
-    before = _revision_cursor(cursor)
+    before = decode_number(cursor)
     if before is not None:
         rows = rows.filter(number__lt=before)
     page = page_of(
@@ -228,15 +228,6 @@ def _changeable(request: ApiRequest, ref: str) -> Profile:
     if "If-Match" in request.headers:
         require_match(request, profile.etag)
     return profile
-
-
-def _revision_cursor(cursor: str | None) -> int | None:
-    before = decode_cursor(cursor)
-    if before is None:
-        return None
-    if not (before.isascii() and before.isdigit() and len(before) < 10):
-        raise Invalid("That cursor was not made by this server.", code="invalid_cursor")
-    return int(before)
 
 
 @contextmanager

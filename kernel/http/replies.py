@@ -64,6 +64,16 @@ def decode_cursor(cursor: str | None) -> str | None:
     return decoded
 
 
+def decode_number(cursor: str | None) -> int | None:
+    """A cursor that stands for a number."""
+    decoded = decode_cursor(cursor)
+    if decoded is None:
+        return None
+    if not (decoded.isascii() and decoded.isdigit() and len(decoded) < 19):
+        raise Invalid("That cursor was not made by this server.", code="invalid_cursor")
+    return int(decoded)
+
+
 def page_of(
     rows: Sequence[T], *, limit: int, key: Callable[[T], str], shape: Callable[[T], Any]
 ) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest
 from ninja.parser import Parser
 
-from kernel.errors import BadRequest, Invalid, TooLarge, UnsupportedMedia
+from kernel.errors import BadRequest, FieldProblem, Invalid, TooLarge, UnsupportedMedia
 
 MAX_DEPTH = 32
 # Beyond this no reader is expected to say how deep exactly: the document is simply malformed.
@@ -27,6 +27,15 @@ class StrictJSONParser(Parser):
     def parse_body(self, request: HttpRequest) -> Any:
         _require_plain_json(request)
         return parse_json(read_body(request))
+
+    def parse_querydict(self, data: Any, list_fields: list[str], request: HttpRequest) -> dict[str, Any]:
+        """No parameter is content: NUL, which Postgres refuses, is refused here for all of them."""
+        for name, values in data.lists():
+            if any("\x00" in text for text in (name, *values)):
+                where = FieldProblem(pointer=f"/{name}", detail="must not contain NUL")
+                raise Invalid("A query parameter contains NUL.", code="invalid_text", errors=(where,))
+        parsed: dict[str, Any] = super().parse_querydict(data, list_fields, request)
+        return parsed
 
 
 def read_body(request: HttpRequest) -> bytes:

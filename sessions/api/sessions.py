@@ -8,10 +8,9 @@ from django.http import HttpResponse
 from ninja import Query, Router
 from pydantic import Field, StrictStr
 
-from kernel.errors import Invalid
 from kernel.http.authenticated import ApiRequest
 from kernel.http.idempotency import idempotent
-from kernel.http.replies import decode_cursor, page_of, reply, reply_cached
+from kernel.http.replies import decode_cursor, decode_number, page_of, reply, reply_cached
 from kernel.http.schemas import Cursor, Flag, Limit, Metadata, Name, StrictSchema, Text, usd
 from sessions.api.contents import optional_text, section_text
 from sessions.models import AgentSession, Message
@@ -158,10 +157,8 @@ def list_messages(
     if q is not None:
         found = search_messages(session, frame_of(session), q, limit=limit)
         return reply({"items": [message_json(row, session) for row in found], "next": None})
-    after = decode_cursor(cursor)
-    if after is not None and not after.isdigit():
-        raise Invalid("That cursor was not made by this server.", code="invalid_cursor")
-    rows = Message.objects.filter(session=session, seq__gt=int(after or 0)).order_by("seq")
+    after = decode_number(cursor) or 0
+    rows = Message.objects.filter(session=session, seq__gt=after).order_by("seq")
     if seq is not None:
         rows = rows.filter(seq=seq)
     page = page_of(

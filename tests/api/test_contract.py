@@ -120,6 +120,18 @@ def test_an_odd_cursor_is_refused(api: Api, path: str, cursor: str) -> None:
     assert told(api.get(f"{path}?cursor={cursor}"))[0] == 422
 
 
+@pytest.mark.parametrize(
+    "path", ["/profiles?name=%00", "/models?q=a%00", "/models/prices?%00=1", "/sessions?model=%00"]
+)
+def test_nul_in_a_parameter_is_refused(api: Api, path: str) -> None:
+    assert told(api.get(path)) == (422, "invalid_text")
+
+
+@pytest.mark.parametrize("path", ["/profiles/%00", "/sessions/a%00b/budget", "/jobs/%00"])
+def test_nul_in_a_path_leads_nowhere(api: Api, path: str) -> None:
+    assert told(api.get(path)) == (404, "not_found")
+
+
 @pytest.mark.parametrize("host", ["evil.example", "a b", "localhost/x", "[::"])
 def test_an_odd_host_is_refused(api: Api, host: str) -> None:
     assert told(api.post(URL, {"total": 1}, headers={"Host": host})) == (400, "bad_request")
