@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -40,6 +41,11 @@ def read_now() -> datetime:
         cursor.execute("SELECT clock_timestamp()")
         moment: datetime = cursor.fetchone()[0]
     return moment.astimezone(UTC) + _test_offset
+
+
+def process_seconds() -> float:
+    """This process's own clock, for caches; it moves with the test offset, and decides nothing."""
+    return time.time() + _test_offset.total_seconds()
 
 
 def set_test_offset(offset: timedelta) -> None:

@@ -11,7 +11,7 @@ from django.db import transaction
 from budgets.core.cost import Price
 from budgets.models import ModelOverride, ModelPrice
 from budgets.services.audit import Author, record_change
-from budgets.services.models import OPERATOR, Overrides
+from budgets.services.models import OPERATOR, Overrides, forget_cards
 from budgets.tokens import UnknownTokenizer, counter_for
 from kernel.clock import read_now
 from kernel.errors import FieldProblem, Invalid
@@ -112,6 +112,8 @@ def _override_values(row: ModelOverride | None) -> dict[str, Any] | None:
 def _record(
     row: ModelOverride | ModelPrice, author: Author, action: str, *, after: Any, before: Any = None
 ) -> None:
+    forget_cards()
+    transaction.on_commit(forget_cards)
     """The operator's rows belong to no team: the row itself names its author and moment."""
     if row.project_id == OPERATOR:
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,6 +18,10 @@ FALLBACK_TOKENS = 32_000
 GENERIC_TOKENIZER = "generic"
 # An alias of an alias of an alias; more is a mistake, and a circle ends here too.
 MAX_ALIAS_HOPS = 4
+
+# Every turn of every session asks for its model: another process's change may take this long to be seen.
+CARD_SECONDS = 1.0
+MAX_CARDS = 5_000
 
 Row = TypeVar("Row", ModelOverride, ModelPrice)
 
@@ -68,8 +73,25 @@ class ModelCard:
         return f'"{self.overrides[0].pk if self.overrides else "catalogue"}"'
 
 
+_cards: dict[tuple[str, str], tuple[float, ModelCard]] = {}
+
+
 def resolve_model(*, project_id: str, name: str, fallback_tokens: int = FALLBACK_TOKENS) -> ResolvedModel:
-    return resolved(model_card(project_id=project_id, name=name), fallback_tokens)
+    """May be as old as CARD_SECONDS; changes made by this process are seen at once."""
+    now = time.monotonic()
+    key = (project_id, name)
+    expires, card = _cards.get(key, (0.0, None))
+    if card is None or expires < now:
+        card = model_card(project_id=project_id, name=name)
+        if len(_cards) >= MAX_CARDS:
+            _cards.clear()
+        _cards[key] = (now + CARD_SECONDS, card)
+    return resolved(card, fallback_tokens)
+
+
+def forget_cards() -> None:
+    """After a change of overrides, aliases or prices."""
+    _cards.clear()
 
 
 def resolved(card: ModelCard, fallback_tokens: int = FALLBACK_TOKENS) -> ResolvedModel:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -28,10 +28,7 @@ class PolicySource:
     name: str
     revision_id: str | None
     document: Document
-
-    @property
-    def policy(self) -> Policy:
-        return parsed_policy(self.revision_id or f"preset:{self.name}", self.document)
+    policy: Policy
 
 
 def find_profile(*, project_id: str, ref: str) -> Profile | None:
@@ -66,10 +63,16 @@ def policy_source(*, project_id: str, ref: str | None) -> PolicySource:
     profile = find_profile(project_id=project_id, ref=ref)
     if profile is not None:
         revision = current_revision(profile)
-        return PolicySource(name=profile.name, revision_id=revision.pk, document=revision.policy)
+        return PolicySource(
+            name=profile.name,
+            revision_id=revision.pk,
+            document=revision.policy,
+            policy=policy_of(revision),
+        )
     if ref not in PRESETS:
         raise _unknown(ref)
-    return PolicySource(name=ref, revision_id=None, document=PRESETS[ref].document)
+    document = PRESETS[ref].document
+    return PolicySource(name=ref, revision_id=None, document=document, policy=_preset_policy(ref))
 
 
 def policy_document(project_id: str, ref: str | None) -> Document:
@@ -82,21 +85,15 @@ def current_revision(profile: Profile) -> ProfileRevision:
     return profile.current
 
 
-@dataclass(frozen=True, slots=True)
-class _Revision:
-    """Equal by id alone: revisions are immutable, so the id stands for the content."""
-
-    id: str
-    document: Document = field(compare=False)
-
-
-def parsed_policy(revision_id: str, document: Document) -> Policy:
-    return _parse(_Revision(revision_id, document))
+@lru_cache(maxsize=64)
+def _preset_policy(name: str) -> Policy:
+    return parse_policy(PRESETS[name].document)
 
 
 @lru_cache(maxsize=1024)
-def _parse(revision: _Revision) -> Policy:
-    return parse_policy(revision.document)
+def policy_of(revision: ProfileRevision) -> Policy:
+    """Parsed once per process: revisions are immutable and equal by their id."""
+    return parse_policy(revision.policy)
 
 
 @transaction.atomic

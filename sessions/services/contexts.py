@@ -53,7 +53,7 @@ class ContextWish:
     sticky: bool = True
 
 
-@transaction.atomic
+@transaction.atomic(savepoint=False)
 def next_context(*, project_id: str, ref: str, wish: ContextWish) -> dict[str, Any]:
     """The messages to send now, with the proof that they fit; changes no content."""
     session = lock_session(project_id=project_id, ref=ref)

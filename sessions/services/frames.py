@@ -12,7 +12,7 @@ from budgets.core.policy import Policy
 from budgets.core.window import WindowBudget, compaction_target, window_budget
 from budgets.models import ProfileRevision
 from budgets.services.models import ResolvedModel, counter, resolve_model
-from budgets.services.profiles import parsed_policy
+from budgets.services.profiles import policy_of
 from budgets.tokens import Counter, message_tokens
 from sessions.core.message import words_of
 from sessions.models import AgentSession
@@ -53,7 +53,7 @@ def frame_of(
 ) -> Frame:
     revision = session.pinned_revision or session.profile.current
     assert revision is not None
-    policy = parsed_policy(revision.pk, revision.policy)
+    policy = policy_of(revision)
     resolved = resolve_model(
         project_id=session.project_id,
         name=model or session.model,

@@ -32,7 +32,7 @@ def record_events(*, project_id: str, ref: str, format: str, events: list[Any]) 
         raise Invalid(f"A batch holds 1 to {settings.MAX_BATCH_EVENTS:,} events.", code="invalid_batch")
     parsed = parse_events(format, events)
     _refuse_oversized(parsed)
-    with transaction.atomic():
+    with transaction.atomic(savepoint=False):
         session = lock_session(project_id=project_id, ref=ref)
         frame = frame_of(session)
         answer = _record(session, frame, parsed, count=len(events))
@@ -63,7 +63,7 @@ def _record(
         clear_context(session, frame, reasons=reasons)
     if recorder.turns_added:
         lines += [line for line in [trend_line(session)] if line]
-        spending.observe(session)
+        spending.observe(session, model=frame.model.canonical_name)
     accepted = {event.index for event in fresh}
     return {
         "accepted": len(accepted),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from django.db.models import Q, QuerySet
@@ -19,17 +19,21 @@ from sessions.services.frames import Frame
 
 EXTERNAL = "ext:"
 _RELATED = ("profile", "profile__current", "pinned_revision")
+# Policies are large, immutable and parsed once per process: read only when they are not known yet.
+_DEFERRED = ("profile__current__policy", "pinned_revision__policy")
 # Rows read per round while walking back from the newest message.
-TAIL_CHUNK = 256
+TAIL_CHUNK = 128
+# No group of calls and results is longer.
+MAX_GROUP = 256
 
 
 def find_session(*, project_id: str, ref: str) -> AgentSession:
-    return _one(AgentSession.objects.select_related(*_RELATED), project_id, ref)
+    return _one(AgentSession.objects.select_related(*_RELATED).defer(*_DEFERRED), project_id, ref)
 
 
 def lock_session(*, project_id: str, ref: str) -> AgentSession:
     """The session for writing: nobody else changes it until this transaction ends."""
-    rows = AgentSession.objects.select_related(*_RELATED).select_for_update(of=("self",))
+    rows = AgentSession.objects.select_related(*_RELATED).defer(*_DEFERRED).select_for_update(of=("self",))
     session = _one(rows, project_id, ref)
     if session.state == AgentSession.State.ERASED:
         raise SessionErased("The content of this session was erased; it takes no more events.")
@@ -101,25 +105,48 @@ def _count_into(session: AgentSession, message: StoredMessage) -> None:
         session.last_user_seq = message.seq
 
 
+_COLUMNS = ("seq", "role", "counts", "body", "call_ids", "result_id", "pinned", "is_human")
+
+
 def stored_message(row: Message, frame: Frame) -> StoredMessage:
-    body = from_bytes(row.body)
-    tokens = row.counts.get(frame.counter.name)
+    return _stored(frame, *(getattr(row, name) for name in _COLUMNS))
+
+
+def stored_messages(rows: QuerySet[Message], frame: Frame) -> Iterator[StoredMessage]:
+    """Without model instances: a context reads hundreds of messages."""
+    for values in rows.values_list(*_COLUMNS).iterator(chunk_size=1000):
+        yield _stored(frame, *values)
+
+
+def _stored(
+    frame: Frame,
+    seq: int,
+    role: str,
+    counts: dict[str, int],
+    body: bytes | memoryview,
+    call_ids: list[str],
+    result_id: str | None,
+    pinned: bool,
+    is_human: bool,
+) -> StoredMessage:
+    message = from_bytes(body)
+    tokens = counts.get(frame.counter.name)
     return StoredMessage(
-        seq=row.seq,
-        role=row.role,
-        tokens=frame.count_body(body)[frame.counter.name] if tokens is None else tokens,
-        words=row.counts["words"],
-        body=body,
-        call_ids=tuple(row.call_ids),
-        result_id=row.result_id,
-        pinned=row.pinned,
-        is_human=row.is_human,
+        seq=seq,
+        role=role,
+        tokens=frame.count_body(message)[frame.counter.name] if tokens is None else tokens,
+        words=counts["words"],
+        body=message,
+        call_ids=tuple(call_ids),
+        result_id=result_id,
+        pinned=pinned,
+        is_human=is_human,
     )
 
 
 def messages_by_seq(session: AgentSession, frame: Frame, seqs: Iterable[int]) -> dict[int, StoredMessage]:
     rows = Message.objects.filter(session=session, seq__in=set(seqs))
-    return {row.seq: stored_message(row, frame) for row in rows}
+    return {message.seq: message for message in stored_messages(rows, frame)}
 
 
 def read_tail(
@@ -127,23 +154,30 @@ def read_tail(
 ) -> list[StoredMessage]:
     """The newest messages after `after_seq`, ascending: as many as could fit, in whole tool groups."""
     tail: list[StoredMessage] = []
-    tokens, before = 0, session.head_seq + 1
+    tokens, beyond = 0, 0
     missing: set[str] = set()
-    while before > after_seq + 1 and (tokens <= room_tokens or missing):
-        rows = visible_messages(session).filter(seq__gt=after_seq, seq__lt=before).order_by("-seq")
-        chunk = rows[:TAIL_CHUNK]
-        if not chunk:
-            break
-        for row in chunk:
-            message = stored_message(row, frame)
-            tail.append(message)
-            tokens += message.tokens
-            before = message.seq
-            _track_open_results(missing, message)
-            if tokens > room_tokens and not missing:
+    for message in _newest_first(session, frame, after_seq):
+        tail.append(message)
+        tokens += message.tokens
+        _track_open_results(missing, message)
+        if tokens > room_tokens:
+            beyond += 1
+            # A result whose call was never reported must not make the walk go back to the beginning.
+            if not missing or beyond > MAX_GROUP:
                 break
     tail.reverse()
     return tail
+
+
+def _newest_first(session: AgentSession, frame: Frame, after_seq: int) -> Iterator[StoredMessage]:
+    before = session.head_seq + 1
+    while before > after_seq + 1:
+        rows = visible_messages(session).filter(seq__gt=after_seq, seq__lt=before).order_by("-seq")
+        chunk = list(stored_messages(rows[:TAIL_CHUNK], frame))
+        if not chunk:
+            return
+        yield from chunk
+        before = chunk[-1].seq
 
 
 def _track_open_results(missing: set[str], message: StoredMessage) -> None:
@@ -155,13 +189,13 @@ def _track_open_results(missing: set[str], message: StoredMessage) -> None:
 
 def read_range(session: AgentSession, frame: Frame, *, first: int, last: int) -> list[StoredMessage]:
     rows = Message.objects.filter(session=session, seq__gte=first, seq__lte=last).order_by("seq")
-    return [stored_message(row, frame) for row in rows.iterator(chunk_size=1000)]
+    return list(stored_messages(rows, frame))
 
 
 def live_messages(session: AgentSession, frame: Frame) -> list[StoredMessage]:
     """Everything that is neither summarised nor hidden."""
     rows = visible_messages(session).filter(seq__gt=session.base_seq).order_by("seq")
-    return [stored_message(row, frame) for row in rows.iterator(chunk_size=1000)]
+    return list(stored_messages(rows, frame))
 
 
 def visible_messages(session: AgentSession) -> QuerySet[Message]:

@@ -20,8 +20,8 @@ from budgets.services.profiles import (
     current_revision,
     find_profile,
     get_profile,
-    parsed_policy,
     policy_document,
+    policy_of,
     policy_source,
     publish,
     rename_profile,
@@ -203,7 +203,8 @@ def test_a_stored_revision_has_its_defaults_written_out(profile: Profile) -> Non
 
 def test_a_policy_is_parsed_once_per_revision(profile: Profile) -> None:
     revision = current_revision(profile)
-    assert parsed_policy(revision.pk, revision.policy) is parsed_policy(revision.pk, dict(revision.policy))
+    again = ProfileRevision.objects.get(pk=revision.pk)
+    assert policy_of(revision) is policy_of(again)
 
 
 def test_a_stored_profile_is_resolved_in_one_query(
