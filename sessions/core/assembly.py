@@ -81,7 +81,7 @@ def _attempt(request: AssemblyRequest, layout: Layout, contents: Contents, squee
     )
     room = room_for_history(frame, layout.history, limit)
     for _ in range(_ATTEMPTS):
-        history = _fill_history(request, layout, frame, room, limit)
+        history = _fill_history(request, layout, frame, room, limit, last_resort=squeeze_bp == 0)
         composed = compose(frame, history, layout.history, request.ruler)
         over = composed.tokens + frame.held - limit
         if over <= 0:
@@ -101,7 +101,7 @@ def _history_wants(request: AssemblyRequest) -> int:
 
 
 def _fill_history(
-    request: AssemblyRequest, layout: Layout, frame: Frame, room: int, limit: int
+    request: AssemblyRequest, layout: Layout, frame: Frame, room: int, limit: int, *, last_resort: bool
 ) -> HistoryFill:
     ask = HistoryAsk(
         section=layout.history,
@@ -118,6 +118,7 @@ def _fill_history(
         head_seq=request.head_seq,
         live_tokens=request.live_tokens,
         sticky=request.sticky,
+        last_resort=last_resort,
     )
     return HISTORY_FILLS[layout.history.fill](ask)
 

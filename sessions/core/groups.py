@@ -127,10 +127,11 @@ def _calls_of_run(messages: Sequence[StoredMessage], index: int, after: int) -> 
         wanted.add(result_id)
         start -= 1
     reach = index
-    for candidate in range(start, max(-1, start - LOOKBACK_MESSAGES), -1):
-        if not wanted or messages[candidate].seq <= after:
+    for position in range(start, max(-1, start - LOOKBACK_MESSAGES), -1):
+        candidate = messages[position]
+        if not wanted or candidate.seq <= after:
             break
-        if answered := wanted.intersection(messages[candidate].call_ids):
-            reach = candidate
+        if answered := wanted.intersection(candidate.call_ids):
+            reach = position
             wanted -= answered
     return reach, start + 1

@@ -12,7 +12,7 @@ from sessions.core.request import PrefixPiece
 def is_valid(messages: Sequence[StoredMessage], open_from: int | None) -> bool:
     """A user first; results right behind their calls; every call answered, but for open ones at the end."""
     first = next((message.role for message in messages if message.role != "system"), "user")
-    waiting: set[str] = set()
+    waiting: set[object] = set()
     for message in messages:
         if message.role == "tool":
             call_id = message.body.get("tool_call_id")
@@ -22,7 +22,7 @@ def is_valid(messages: Sequence[StoredMessage], open_from: int | None) -> bool:
         elif waiting:
             return False
         if message.call_ids:
-            waiting = {call["id"] for call in message.body["tool_calls"] if isinstance(call, dict)}
+            waiting = {call.get("id") for call in message.body["tool_calls"] if isinstance(call, dict)}
     return first == "user" and (not waiting or open_from is not None)
 
 

@@ -13,7 +13,10 @@ from sessions.core.request import Anchors, Cut, Ruler
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryAsk:
-    """`room` is in tokens and changes from turn to turn; `planned` and `usable` stay the same."""
+    """`room` is in tokens and changes from turn to turn; `planned` and `usable` stay the same.
+
+    `last_resort`: the other sections have given what they can, so pinned content may be clipped.
+    """
 
     section: SectionPolicy
     room: int
@@ -29,6 +32,7 @@ class HistoryAsk:
     head_seq: int
     live_tokens: int | None
     sticky: bool
+    last_resort: bool
 
     @property
     def offered(self) -> int:
@@ -82,9 +86,8 @@ def always_kept(ask: HistoryAsk, *, with_newest: bool = True) -> Kept:
     room = ask.room - _tokens(firm.values())
     if room >= _floor(soft.values()):
         return _clipped_to(soft, room, ask, firm)
-    if any(message.tokens > ask.room // 2 for message in firm.values()) and ask.room >= _floor(
-        everything.values()
-    ):
+    is_one_oversized = any(message.tokens > ask.room // 2 for message in firm.values())
+    if ask.last_resort and is_one_oversized and ask.room >= _floor(everything.values()):
         return _clipped_to(everything, ask.room, ask, {})
     needed = _tokens(firm.values()) + _floor(soft.values())
     raise NoRoom(section=ask.section.name, needed=needed, room=ask.room)

@@ -3,7 +3,7 @@
 from budgets.core.basis_points import share_of
 from sessions.core.clipping import clip_together, water_level
 from sessions.core.fills.history import HistoryAsk, HistoryFill, Kept, always_kept, changed_of
-from sessions.core.groups import Segment, open_calls, segments
+from sessions.core.groups import Segment, newest_group, open_calls, segments
 from sessions.core.message import StoredMessage
 from sessions.core.sticky import LOW_WATER_BP, Walk, reaches, segment_cap, walk, walk_capped
 
@@ -68,8 +68,9 @@ def _with_clipped_gaps(ask: HistoryAsk, kept: Kept, whole: Walk, room: int) -> W
 
 
 def _boundary(ask: HistoryAsk, start: int) -> int:
-    """Before open calls in any case: their results are to find them behind the boundary."""
-    first = min([start, *(message.seq for message in open_calls(ask.tail))])
+    """Before the newest call in any case: what it gets next is to find it behind the boundary."""
+    newest = (*open_calls(ask.tail), *newest_group(ask.tail))
+    first = min([start, *(message.seq for message in newest)])
     return first - 1 if first - 1 > ask.base_seq else 0
 
 
