@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,6 +11,7 @@ from budgets.catalogue import ModelFacts, catalogue_price, find_model
 from budgets.core.cost import Price, PriceTier
 from budgets.models import ModelOverride, ModelPrice
 from budgets.tokens import Counter, counter_for
+from kernel.clock import process_seconds
 
 OPERATOR = ""
 FALLBACK_TOKENS = 32_000
@@ -78,7 +78,7 @@ _cards: dict[tuple[str, str], tuple[float, ModelCard]] = {}
 
 def resolve_model(*, project_id: str, name: str, fallback_tokens: int = FALLBACK_TOKENS) -> ResolvedModel:
     """May be as old as CARD_SECONDS; changes made by this process are seen at once."""
-    now = time.monotonic()
+    now = process_seconds()
     key = (project_id, name)
     expires, card = _cards.get(key, (0.0, None))
     if card is None or expires < now:
