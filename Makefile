@@ -21,8 +21,11 @@ TYPED := kernel teams $(filter-out tests/% teams/%,$(wildcard */core */services 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
+# exec: a signal to make must reach the command, not a shell in between.
+run: export CTXBUDGET_PORT = $(PORT)
+run: export CTXBUDGET_DATA_DIR = $(abspath $(DATA_DIR))
 run: $(BASE) ## Start everything on this machine (PORT=8000 DATA_DIR=./var)
-	@CTXBUDGET_PORT="$(PORT)" CTXBUDGET_DATA_DIR="$(abspath $(DATA_DIR))" $(BIN)/python manage.py up
+	@exec $(BIN)/python manage.py up
 
 test: $(DEV) ## Run all tests on SQLite, then the black-box part on a real Postgres and Redis
 	CTXBUDGET_TEST_DB=sqlite $(PYTEST) $(PARALLEL)

@@ -121,6 +121,19 @@ def test_one_signal_ends_every_child(installation: Installation, number: int) ->
     assert not answers(f"{installation.url}/healthz")
 
 
+def test_ending_make_run_ends_everything(installation: Installation) -> None:
+    made = f"{sys.prefix}/.installed-base"
+    options = [f"VENV={sys.prefix}", f"PORT={installation.port}", f"DATA_DIR={installation.folder}"]
+    # -o: the environment is there already, this test is one of its users.
+    started = ProductProcess(
+        ["make", "-o", made, "run", *options], log=installation.log, env=installation.environment()
+    )
+    started.wait_until(lambda: answers(f"{installation.url}/healthz"), seconds=60)
+    started.process.terminate()
+    started.process.wait(timeout=20)
+    _wait_for(lambda: not answers(f"{installation.url}/healthz"))
+
+
 def test_a_killed_worker_comes_back(running: ProductProcess, shared: Installation) -> None:
     worker = _wait_for(lambda: _child_named(running.pid, "celery"))
     os.kill(worker, signal.SIGKILL)
