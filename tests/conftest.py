@@ -15,6 +15,7 @@ from teams.models import Project
 from teams.services import create_api_key, ensure_project
 from tests.api.client import Api, LiveApi
 from tests.product_processes import ProductProcess, start_web, start_worker
+from tests.recordings import recorded, shared_data  # noqa: F401
 
 # CI machines pause at will; examples are few in everyday runs and many in `make proofs`.
 hypothesis_settings.register_profile("everyday", max_examples=25, deadline=None)

@@ -8,7 +8,6 @@ from django.db import transaction
 from django.http import HttpResponse
 from ninja import Query, Router
 
-from kernel.http.authenticated import ApiRequest
 from kernel.http.idempotency import idempotent
 from kernel.http.replies import decode_cursor, page_of, reply, reply_cached
 from kernel.http.schemas import Cursor, Flag, Limit, Name, StrictSchema
@@ -18,6 +17,7 @@ from sessions.services.checkpoint_diffs import diff_checkpoints
 from sessions.services.frames import frame_of
 from sessions.services.store import find_session, lock_session
 from sessions.services.triggers import place
+from teams.auth import READERS, ApiRequest
 
 router = Router(tags=["Checkpoints"])
 
@@ -105,5 +105,5 @@ def restore(request: ApiRequest, session_id: str, number: str, payload: RestoreI
 
 
 def _readable(request: ApiRequest, session_id: str) -> Any:
-    request.auth.require("read", "agent", "manage")
+    request.auth.require(*READERS)
     return find_session(project_id=request.auth.project_id, ref=session_id)

@@ -7,13 +7,13 @@ from typing import Any
 from django.http import HttpResponse
 from ninja import Router
 
-from kernel.http.authenticated import ApiRequest
 from kernel.http.idempotency import idempotent
 from kernel.http.replies import reply
 from kernel.http.schemas import Name, StrictSchema
 from sessions.api.contents import content_text
 from sessions.api.sessions import session_json
 from sessions.services import children
+from teams.auth import ApiRequest
 
 router = Router(tags=["Subagents"])
 

@@ -7,11 +7,11 @@ from typing import Any
 from django.http import HttpResponse
 from ninja import Router
 
-from kernel.http.authenticated import ApiRequest
 from kernel.http.idempotency import idempotent
 from kernel.http.replies import reply
 from kernel.http.schemas import Flag, StrictSchema
 from sessions.services.compaction import preview_compaction, start_compaction
+from teams.auth import ApiRequest
 
 router = Router(tags=["Sessions"])
 

@@ -7,15 +7,18 @@ from typing import Any, Literal
 from django.http import HttpResponse
 from ninja import Router
 
-from kernel.errors import NotFound
-from kernel.http.authenticated import ApiRequest
+from kernel.errors import NotFound, ProblemError
 from kernel.http.idempotency import idempotent
+from kernel.http.problems import problem_response
 from kernel.http.replies import decode_cursor, page_of, reply, reply_cached
 from kernel.http.schemas import Cursor, Flag, Limit, Name, PositiveTokens, StrictSchema, Tokens
 from sessions.api.contents import content_text, section_text
+from sessions.api.holds import placed_shape
 from sessions.models import Assembly
 from sessions.services.contexts import ContextWish, next_context
+from sessions.services.holds import HoldWish, place_hold
 from sessions.services.store import find_session
+from teams.auth import READERS, ApiRequest
 
 router = Router(tags=["Sessions"])
 
@@ -45,12 +48,30 @@ def post_context(request: ApiRequest, session_id: str, payload: ContextIn) -> Ht
         budget_tokens=payload.budget_tokens,
         sticky=payload.sticky,
     )
-    return reply(next_context(project_id=request.auth.project_id, ref=session_id, wish=wish))
+    context = next_context(project_id=request.auth.project_id, ref=session_id, wish=wish)
+    if isinstance(context, ProblemError):
+        return problem_response(request, context)
+    if not payload.reserve:
+        return reply(context)
+    return _with_hold(request, session_id, context, payload.max_output)
+
+
+def _with_hold(
+    request: ApiRequest, session_id: str, context: dict[str, Any], max_output: int | None
+) -> HttpResponse:
+    """Assembling and reserving in one call: the hold covers what was assembled."""
+    wish = HoldWish(input_tokens=context["report"]["tokens"], output_tokens=max_output)
+    placed = place_hold(
+        project_id=request.auth.project_id, ref=session_id, key_id=request.auth.key_id, wish=wish
+    )
+    if isinstance(placed, ProblemError):
+        return problem_response(request, placed)
+    return reply({**context, "hold": placed_shape(placed)})
 
 
 @router.get("/sessions/{session_id}/assemblies", response=dict[str, Any])
 def list_assemblies(request: ApiRequest, session_id: str, limit: Limit, cursor: Cursor) -> HttpResponse:
-    request.auth.require("read", "agent", "manage")
+    request.auth.require(*READERS)
     session = find_session(project_id=request.auth.project_id, ref=session_id)
     rows = Assembly.objects.filter(session=session).order_by("-id")
     after = decode_cursor(cursor)
@@ -63,7 +84,7 @@ def list_assemblies(request: ApiRequest, session_id: str, limit: Limit, cursor: 
 @router.get("/sessions/{session_id}/assemblies/{number}", response=dict[str, Any])
 def get_assembly(request: ApiRequest, session_id: str, number: str) -> HttpResponse:
     """By number or id."""
-    request.auth.require("read", "agent", "manage")
+    request.auth.require(*READERS)
     session = find_session(project_id=request.auth.project_id, ref=session_id)
     wanted = {"number": int(number)} if number.isdigit() and len(number) < 10 else {"pk": number}
     row = Assembly.objects.filter(session=session, **wanted).first()

@@ -7,13 +7,13 @@ from typing import Annotated, Any
 from django.http import HttpResponse
 from ninja import Query, Router
 
-from kernel.http.authenticated import ApiRequest
 from kernel.http.idempotency import idempotent
 from kernel.http.replies import reply, reply_cached
 from kernel.http.schemas import Limit
 from sessions.services import interventions
 from sessions.services.signals import signal_json, wait_for_signals
 from sessions.services.store import find_session
+from teams.auth import READERS, ApiRequest
 
 router = Router(tags=["Sessions"])
 
@@ -27,7 +27,7 @@ def list_signals(
     wait: Annotated[int, Query(0, ge=0, le=25)] = 0,
 ) -> HttpResponse:
     """In order; `after` continues, `wait` holds the answer up to 25 seconds until there is one."""
-    request.auth.require("read", "agent", "manage")
+    request.auth.require(*READERS)
     session = find_session(project_id=request.auth.project_id, ref=session_id)
     rows = wait_for_signals(session, after=after, limit=limit, seconds=wait)
     following = rows[-1].number if rows else after
@@ -37,7 +37,7 @@ def list_signals(
 @router.get("/sessions/{session_id}/interventions", response=dict[str, Any])
 def list_interventions(request: ApiRequest, session_id: str) -> HttpResponse:
     """What the next turn must begin with."""
-    request.auth.require("read", "agent", "manage")
+    request.auth.require(*READERS)
     session = find_session(project_id=request.auth.project_id, ref=session_id)
     rows = interventions.waiting(session)
     return reply_cached(

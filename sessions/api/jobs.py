@@ -8,12 +8,12 @@ from django.http import HttpResponse
 from ninja import Query, Router
 
 from kernel.errors import NotFound
-from kernel.http.authenticated import ApiRequest
 from kernel.http.idempotency import idempotent
 from kernel.http.replies import decode_cursor, page_of, reply, reply_cached
 from kernel.http.schemas import Cursor, Limit
 from kernel.jobs import liveness, queue
 from kernel.models import Job
+from teams.auth import READERS, ApiRequest
 
 router = Router(tags=["Jobs"])
 
@@ -22,7 +22,7 @@ router = Router(tags=["Jobs"])
 def list_jobs(
     request: ApiRequest, limit: Limit, cursor: Cursor, state: Annotated[str | None, Query(None)] = None
 ) -> HttpResponse:
-    request.auth.require("read", "agent", "manage")
+    request.auth.require(*READERS)
     rows = Job.objects.filter(project_id=request.auth.project_id).order_by("-id")
     after = decode_cursor(cursor)
     if after is not None:
@@ -35,7 +35,7 @@ def list_jobs(
 
 @router.get("/jobs/{job_id}", response=dict[str, Any])
 def get_job(request: ApiRequest, job_id: str) -> HttpResponse:
-    request.auth.require("read", "agent", "manage")
+    request.auth.require(*READERS)
     return reply_cached(request, job_json(_find(request, job_id)))
 
 

@@ -8,7 +8,6 @@ from django.http import HttpResponse
 from ninja import Router
 from pydantic import Field, StrictInt
 
-from kernel.http.authenticated import ApiRequest
 from kernel.http.idempotency import idempotent
 from kernel.http.replies import reply, reply_cached
 from kernel.http.schemas import Flag, StrictSchema, Text
@@ -16,6 +15,7 @@ from sessions.api.contents import content_text
 from sessions.services import memory
 from sessions.services.frames import frame_of
 from sessions.services.store import find_session
+from teams.auth import READERS, ApiRequest
 
 router = Router(tags=["Memory"])
 
@@ -41,7 +41,7 @@ class EntryPatch(StrictSchema):
 @router.get("/sessions/{session_id}/memory", response=dict[str, Any])
 def list_memory(request: ApiRequest, session_id: str) -> HttpResponse:
     """In the order in which the memory section is filled: pinned, priority, newest."""
-    request.auth.require("read", "agent", "manage")
+    request.auth.require(*READERS)
     session = find_session(project_id=request.auth.project_id, ref=session_id)
     rows = memory.memory_in_fill_order(session, frame_of(session))
     return reply_cached(request, {"items": [memory.entry_json(row) for row in rows], "next": None})

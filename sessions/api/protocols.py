@@ -7,7 +7,6 @@ from typing import Any, Literal
 from django.http import HttpResponse
 from ninja import Router
 
-from kernel.http.authenticated import ApiRequest
 from kernel.http.idempotency import idempotent
 from kernel.http.replies import decode_cursor, page_of, reply, reply_cached
 from kernel.http.schemas import Cursor, Limit, Name, StrictSchema, Text
@@ -17,6 +16,7 @@ from sessions.services import protocols
 from sessions.services.frames import frame_of
 from sessions.services.pressure import observe_pressure
 from sessions.services.store import from_bytes, lock_session
+from teams.auth import READERS, ApiRequest
 
 router = Router(tags=["Protocols"])
 
@@ -30,7 +30,7 @@ class ProtocolIn(StrictSchema):
 
 @router.get("/protocols", response=dict[str, Any])
 def list_protocols(request: ApiRequest, limit: Limit, cursor: Cursor) -> HttpResponse:
-    request.auth.require("read", "agent", "manage")
+    request.auth.require(*READERS)
     rows = Protocol.objects.of_project(request.auth.project_id).order_by("id")
     after = decode_cursor(cursor)
     if after is not None:

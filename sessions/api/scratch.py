@@ -8,7 +8,6 @@ from typing import Any, Literal
 from django.http import HttpResponse
 from ninja import Router
 
-from kernel.http.authenticated import ApiRequest
 from kernel.http.idempotency import idempotent
 from kernel.http.replies import reply
 from kernel.http.schemas import StrictSchema
@@ -17,10 +16,11 @@ from sessions.core.scratch import Scratch, detail_documents, render_scratch
 from sessions.models import AgentSession, ScratchNote
 from sessions.services import scratch
 from sessions.services.store import find_session, lock_session
+from teams.auth import READERS, ApiRequest
 
 router = Router(tags=["Scratch"])
 
-Document = Literal["human-input", "state-changes", "dead-ends", "artifacts"]
+Document = Literal["human-input", "artifacts"]
 
 
 class DeadEndIn(StrictSchema):
@@ -41,16 +41,17 @@ def get_scratch(request: ApiRequest, session_id: str) -> HttpResponse:
     return reply({"markdown": render_scratch(notebook), **_json(notebook)})
 
 
-@router.get("/sessions/{session_id}/scratch/{document}", response=dict[str, Any])
-def get_document(request: ApiRequest, session_id: str, document: Document) -> HttpResponse:
+# Django answers 405 from the first path that matches: paths that also take a POST stand before {document}.
+@router.get("/sessions/{session_id}/scratch/dead-ends", response=dict[str, Any])
+def get_dead_ends(request: ApiRequest, session_id: str) -> HttpResponse:
     session = _readable(request, session_id)
-    text = detail_documents(scratch.read_scratch(session))[f"{document}.md"]
-    if _wants_markdown(request):
-        return _markdown(text)
-    shown: dict[str, Any] = {"markdown": text}
-    if document == "dead-ends":
-        shown["items"] = [_dead_end_json(note) for note in scratch.dead_ends(session)]
-    return reply(shown)
+    items = [_dead_end_json(note) for note in scratch.dead_ends(session)]
+    return _document(request, session, "dead-ends", items=items)
+
+
+@router.get("/sessions/{session_id}/scratch/state-changes", response=dict[str, Any])
+def get_state_changes(request: ApiRequest, session_id: str) -> HttpResponse:
+    return _document(request, _readable(request, session_id), "state-changes")
 
 
 @router.post("/sessions/{session_id}/scratch/dead-ends", response={201: dict[str, Any]})
@@ -87,8 +88,18 @@ def add_state_change(request: ApiRequest, session_id: str, payload: StateChangeI
     return reply({"recorded": True}, status=201)
 
 
+@router.get("/sessions/{session_id}/scratch/{document}", response=dict[str, Any])
+def get_document(request: ApiRequest, session_id: str, document: Document) -> HttpResponse:
+    return _document(request, _readable(request, session_id), document)
+
+
+def _document(request: ApiRequest, session: AgentSession, name: str, **more: Any) -> HttpResponse:
+    text = detail_documents(scratch.read_scratch(session))[f"{name}.md"]
+    return _markdown(text) if _wants_markdown(request) else reply({"markdown": text, **more})
+
+
 def _readable(request: ApiRequest, session_id: str) -> AgentSession:
-    request.auth.require("read", "agent", "manage")
+    request.auth.require(*READERS)
     return find_session(project_id=request.auth.project_id, ref=session_id)
 
 

@@ -8,7 +8,6 @@ from django.http import HttpResponse
 from ninja import Query, Router
 from pydantic import Field, StrictStr
 
-from kernel.http.authenticated import ApiRequest
 from kernel.http.idempotency import idempotent
 from kernel.http.replies import decode_cursor, decode_number, page_of, reply, reply_cached
 from kernel.http.schemas import Cursor, Flag, Limit, Metadata, Name, StrictSchema, Text, usd
@@ -19,6 +18,7 @@ from sessions.services.budget_view import budget_view
 from sessions.services.frames import Frame, frame_of
 from sessions.services.searching import search_messages
 from sessions.services.store import find_session, from_bytes, lock_session
+from teams.auth import READERS, ApiRequest
 
 router = Router(tags=["Sessions"])
 
@@ -78,7 +78,7 @@ def list_sessions(
     model: Annotated[str | None, Query(None)] = None,
     parent: Annotated[str | None, Query(None)] = None,
 ) -> HttpResponse:
-    request.auth.require("read", "agent", "manage")
+    request.auth.require(*READERS)
     rows = AgentSession.objects.of_project(request.auth.project_id).select_related("profile")
     after = decode_cursor(cursor)
     filters = {"state": state, "model": model, "parent_id": parent, "id__lt": after}
@@ -208,5 +208,5 @@ def session_json(session: AgentSession, frame: Frame) -> dict[str, Any]:
 
 
 def _readable(request: ApiRequest, session_id: str) -> AgentSession:
-    request.auth.require("read", "agent", "manage")
+    request.auth.require(*READERS)
     return find_session(project_id=request.auth.project_id, ref=session_id)

@@ -10,7 +10,7 @@ from django.db import transaction
 
 from budgets.tokens import cut_to_tokens, message_tokens
 from kernel.clock import read_now
-from kernel.errors import Invalid
+from kernel.errors import Invalid, ProblemError
 from kernel.ids import new_id
 from providers.render import render
 from providers.validity import validate
@@ -18,13 +18,14 @@ from sessions.core.assembly import assemble
 from sessions.core.errors import ContextTooLarge as TooLargeToAssemble
 from sessions.core.message import Hit, MemoryItem, StoredMessage, SummaryItem
 from sessions.core.request import Anchors, AssemblyRequest, ContextPlan, Ruler
-from sessions.errors import ContentNotKept, ContextTooLarge, SessionPaused
+from sessions.errors import ContentNotKept, ContextTooLarge
 from sessions.models import AgentSession, Assembly, Message
 from sessions.services import interventions, protocols, retrieval, rollups
 from sessions.services.compaction_requests import request_due_compaction
 from sessions.services.frames import Frame, frame_of
 from sessions.services.manifests import summaries_of
 from sessions.services.memory import memory_in_fill_order
+from sessions.services.pauses import problem_of_state
 from sessions.services.store import (
     from_bytes,
     lock_session,
@@ -54,10 +55,19 @@ class ContextWish:
 
 
 @transaction.atomic(savepoint=False)
-def next_context(*, project_id: str, ref: str, wish: ContextWish) -> dict[str, Any]:
-    """The messages to send now, with the proof that they fit; changes no content."""
+def next_context(*, project_id: str, ref: str, wish: ContextWish) -> dict[str, Any] | ProblemError:
+    """The messages to send now, with the proof that they fit; changes no content.
+
+    A problem is returned, not raised, where what it says must be committed.
+    """
     session = lock_session(project_id=project_id, ref=ref)
-    _refuse_when_stopped(session)
+    if not session.keeps_content:
+        raise ContentNotKept(
+            "This project keeps numbers only: there are no words to assemble a context from."
+        )
+    stopped = problem_of_state(session)
+    if stopped is not None:
+        return stopped
     frame = _narrowed(frame_of(session, mode=wish.mode, max_output=wish.max_output), wish.budget_tokens)
     waiting = interventions.waiting(session)
     request = _request(session, frame, wish, "\n".join(row.text for row in waiting))
@@ -66,7 +76,9 @@ def next_context(*, project_id: str, ref: str, wish: ContextWish) -> dict[str, A
     except TooLargeToAssemble as refusal:
         raise _too_large(refusal) from None
     rendered = render(plan.system, list(plan.messages), wish.format)
-    report = {**plan.report, "format_problems": validate(rendered.messages, wish.format)}
+    # A call that still waits for its result is the agent's to answer before it sends.
+    problems = validate(rendered.messages, wish.format, open_calls_allowed=True)
+    report = {**plan.report, "valid": plan.report["valid"] and not problems, "format_problems": problems}
     assembly = _store_proof(session, frame, plan, report, moves_cut=wish.budget_tokens is None)
     interventions.mark_delivered(waiting)
     return {
@@ -89,15 +101,6 @@ def _too_large(refusal: TooLargeToAssemble) -> ContextTooLarge:
         sections=list(refusal.sections),
         remedies=list(refusal.remedies),
     )
-
-
-def _refuse_when_stopped(session: AgentSession) -> None:
-    if not session.keeps_content:
-        raise ContentNotKept(
-            "This project keeps numbers only, so there are no words to assemble a context from."
-        )
-    if session.state == AgentSession.State.PAUSED and not session.paused_by_cap:
-        raise SessionPaused(session.pause_reason or "The session is paused.")
 
 
 def _narrowed(frame: Frame, budget_tokens: int | None) -> Frame:
