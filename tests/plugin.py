@@ -72,3 +72,8 @@ _prepare_process()
 
 def pytest_report_header() -> str:
     return f"ctxbudget on {chosen_database()}"
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Bytes that are no text (gzip carries the time of day) would give every xdist worker another test name."""
+    return f"{len(val)} bytes" if isinstance(val, bytes) and not val.isascii() else None
