@@ -75,5 +75,5 @@ def pytest_report_header() -> str:
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
-    """Bytes that are no text (gzip carries the time of day) would give every xdist worker another test name."""
+    """Bytes that are no text (gzip carries the time of day) would give each worker another test name."""
     return f"{len(val)} bytes" if isinstance(val, bytes) and not val.isascii() else None
