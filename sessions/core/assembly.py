@@ -11,7 +11,7 @@ from sessions.core.frame import Frame, build_frame, room_for_history
 from sessions.core.groups import group_of
 from sessions.core.message import Hit, MemoryItem, StoredMessage, SummaryItem
 from sessions.core.proof import is_valid, prefix_pieces, stable_tokens
-from sessions.core.reporting import build_report
+from sessions.core.reporting import build_report, loaded_tokens
 from sessions.core.request import Anchors, AssemblyRequest, ContextPlan, Ruler
 
 __all__ = [
@@ -77,7 +77,7 @@ def anchors_of(messages: Sequence[StoredMessage]) -> Anchors:
 def _attempt(request: AssemblyRequest, layout: Layout, contents: Contents, squeeze_bp: int) -> ContextPlan:
     limit = usable_tokens(request)
     frame = build_frame(
-        request, layout, contents, limit=limit, history_wants=_history_wants(request), squeeze_bp=squeeze_bp
+        request, layout, contents, limit=limit, history_wants=loaded_tokens(request), squeeze_bp=squeeze_bp
     )
     room = room_for_history(frame, layout.history, limit)
     for _ in range(_ATTEMPTS):
@@ -88,16 +88,6 @@ def _attempt(request: AssemblyRequest, layout: Layout, contents: Contents, squee
             return _plan(request, layout, contents, frame, history, composed)
         room -= over
     raise NoRoom(section=layout.history.name, needed=room + over, room=room)
-
-
-def _history_wants(request: AssemblyRequest) -> int:
-    """What the messages would take, counted no further than the window could hold."""
-    wanted = 0
-    for message in reversed(request.tail):
-        wanted += message.tokens
-        if wanted >= request.window.max_input:
-            break
-    return wanted
 
 
 def _fill_history(
@@ -157,5 +147,5 @@ def _too_large(
         used=window.max_input + refusal.needed - refusal.room,
         max_input=window.max_input,
         safe=window.safe,
-        sections=[*texts, {"name": layout.history.name, "needed": _history_wants(request)}],
+        sections=[*texts, {"name": layout.history.name, "needed": loaded_tokens(request)}],
     )

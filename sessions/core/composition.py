@@ -48,8 +48,8 @@ def _timeline(
     section: SectionPolicy, stored: Sequence[StoredMessage], ruler: Ruler
 ) -> tuple[StoredMessage, ...]:
     """The second rendering of a section with a duplication factor (W2)."""
-    lines = [f"[SEQ_ID: {m.seq}] {m.role.title()}: {body_text(m.body)}" for m in stored if m.seq]
-    if section.duplication_bp <= WHOLE_BP or not lines:
+    if section.duplication_bp <= WHOLE_BP or not stored:
         return ()
+    lines = [f"[SEQ_ID: {m.seq}] {m.role.title()}: {body_text(m.body)}" for m in stored if m.seq]
     body = {"role": "user", "content": "\n".join([TIMELINE, *lines])}
     return (made_message(body, ruler.count_message),)

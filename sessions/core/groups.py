@@ -91,7 +91,8 @@ def group_of(messages: Sequence[StoredMessage], index: int) -> tuple[StoredMessa
         if messages[position].result_id in waiting:
             group.append(messages[position])
             waiting.discard(str(messages[position].result_id))
-    return tuple(group)
+    # A second result to one call belongs to no group, yet it may be the newest message.
+    return tuple(group) if messages[index] in group else (*group, messages[index])
 
 
 def open_calls(messages: Sequence[StoredMessage]) -> tuple[StoredMessage, ...]:

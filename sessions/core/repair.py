@@ -109,7 +109,7 @@ class _Mending:
     def answer_missing(self) -> None:
         """Calls of the newest group are open: their results are still to come."""
         for group in self.groups[:-1]:
-            for name in [name for names in group.waiting.values() for name in names]:
+            for name in [name for names in group.waiting.values() for name in names] if group.waiting else ():
                 body = {"role": "tool", "tool_call_id": name, "content": MISSING_RESULT}
                 self._note("call_without_result", name, group.lead.seq)
                 group.results.append(made_message(body, self.count_message))
@@ -121,6 +121,8 @@ def made_message(body: Body, count_message: Callable[[Body], int]) -> StoredMess
 
 
 def repair(messages: Sequence[StoredMessage], count_message: Callable[[Body], int]) -> Repaired:
+    if not any(message.call_ids or message.result_id is not None for message in messages):
+        return Repaired(messages=tuple(messages), changed=frozenset(), repairs=(), open_from=None)
     mending = _Mending(count_message)
     for message in messages:
         mending.add(message)

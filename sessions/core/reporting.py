@@ -43,6 +43,16 @@ def build_report(
     }
 
 
+def loaded_tokens(request: AssemblyRequest) -> int:
+    """What the messages would take, counted no further than the window could hold."""
+    wanted = 0
+    for message in reversed(request.tail):
+        wanted += message.tokens
+        if wanted >= request.window.max_input:
+            break
+    return wanted
+
+
 def _text_row(name: str, layout: Layout, contents: Contents, frame: Frame) -> dict[str, Any]:
     section = next(section for section in layout.texts if section.name == name)
     part = frame.filled[name]
@@ -83,13 +93,18 @@ def _history_row(
 
 
 def _budget(request: AssemblyRequest, layout: Layout, frame: Frame, history: HistoryFill) -> dict[str, Any]:
-    window = request.window
+    window, scaffold = request.window, frame.tokens + frame.held
+    room = max(window.max_input - scaffold, 0)
+    actual = request.live_tokens if request.live_tokens is not None else loaded_tokens(request)
     return {
         "window": window.context_window,
         "safe": window.safe,
         "output_reserve": window.output_reserve,
         "mode": window.mode,
         "max_input": window.max_input,
-        "scaffold": {"raw": frame.tokens, "reserves": frame.held, "total": frame.tokens + frame.held},
+        "scaffold": {"raw": frame.tokens, "reserves": frame.held, "total": scaffold},
+        "story_budget": room,
+        "actual": actual,
+        "over": actual > room,
         **history.figures,
     }

@@ -104,6 +104,12 @@ def test_the_newest_group_is_the_call_with_all_its_results():
     assert newest_group([]) == ()
 
 
+def test_the_newest_message_is_in_its_group_even_as_a_second_result():
+    messages = stored([user(), assistant(None, "a"), result("a"), result("a")])
+
+    assert [message.seq for message in newest_group(messages)] == [2, 3, 4]
+
+
 def test_open_calls_are_those_without_all_results():
     answered = [user(), assistant(None, "a"), result("a")]
 
