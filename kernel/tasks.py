@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import structlog
 from celery import shared_task
-from django.db import connection
+from django.db import DatabaseError, connection
 
 from kernel.faults import fault
 from kernel.jobs import queue
@@ -46,7 +46,9 @@ def _kept_alive(job: ClaimedJob) -> Iterator[None]:
     def beat() -> None:
         try:
             while not stopped.wait(_HEARTBEAT_SECONDS):
-                queue.heartbeat(job)
+                with suppress(DatabaseError):
+                    # A beat that was missed is made up by the next one; the lease allows for three.
+                    queue.heartbeat(job)
         finally:
             connection.close()
 

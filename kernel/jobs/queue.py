@@ -5,8 +5,10 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models import F, Q
+from django.db.models.functions import Mod
+from django.db.models.lookups import Exact
 
 from kernel.clock import db_now, read_now
 from kernel.errors import Conflict
@@ -15,7 +17,10 @@ from kernel.jobs.registry import ClaimedJob
 from kernel.models import Job
 
 LEASE = timedelta(seconds=60)
+# Attempts in one life. The count itself never goes back, not even when a dead job is retried: it is the
+# fencing token, and an old worker must not find its number in use again.
 MAX_ATTEMPTS = 5
+_LAST_ATTEMPT = Exact(Mod(F("attempt"), MAX_ATTEMPTS), 0)
 # A message that was sent and not claimed within this time counts as lost.
 RESEND_AFTER = timedelta(seconds=5)
 
@@ -66,15 +71,16 @@ def send(job_id: str) -> None:
         run_job.apply_async((job_id,), retry=False)
     except (OSError, run_job.OperationalError):
         return
-    Job.objects.filter(pk=job_id, state=Job.State.QUEUED).update(sent_at=db_now())
+    Job.objects.filter(pk=job_id, state__in=Job.OPEN).update(sent_at=db_now())
 
 
 def claim(job_id: str) -> ClaimedJob | None:
     """Takes the job if it is due and free; exactly one of many claimers gets it."""
     now = read_now()
-    free = Q(state=Job.State.QUEUED, run_at__lte=now) | Q(state=Job.State.RUNNING, lease_until__lt=now)
+    abandoned = Q(state=Job.State.RUNNING, lease_until__lt=now) & ~Q(_LAST_ATTEMPT)
+    free = Q(state=Job.State.QUEUED, run_at__lte=now) | abandoned
     with transaction.atomic():
-        taken = Job.objects.filter(free, pk=job_id, attempt__lt=MAX_ATTEMPTS).update(
+        taken = Job.objects.filter(free, pk=job_id).update(
             state=Job.State.RUNNING, attempt=F("attempt") + 1, lease_until=now + LEASE
         )
         if taken != 1:
@@ -110,28 +116,40 @@ def save_stage(job: ClaimedJob, stage: dict[str, Any]) -> bool:
 
 
 def complete(job: ClaimedJob, result: dict[str, Any]) -> bool:
+    """Whether it was ours to complete; joins the caller's transaction. Staged work is not kept any longer."""
     return bool(
         held(job).update(
-            state=Job.State.DONE, result=result, error="", progress="", lease_until=None, finished_at=db_now()
+            state=Job.State.DONE,
+            result=result,
+            stage={},
+            error="",
+            progress="",
+            lease_until=None,
+            finished_at=db_now(),
         )
     )
 
 
 def fail(job: ClaimedJob, reason: str, *, final: bool) -> None:
-    if final or job.attempt >= MAX_ATTEMPTS:
+    if final or job.attempt % MAX_ATTEMPTS == 0:
         held(job).update(state=Job.State.DEAD, error=reason, lease_until=None, finished_at=db_now())
         return
-    back_off = timedelta(seconds=2 ** (job.attempt - 1))
+    back_off = timedelta(seconds=2 ** (job.attempt % MAX_ATTEMPTS - 1))
     held(job).update(
         state=Job.State.QUEUED, error=reason, lease_until=None, run_at=read_now() + back_off, sent_at=None
     )
 
 
 def retry(job_id: str) -> None:
-    """Gives a dead or cancelled job a new life."""
-    revived = Job.objects.filter(pk=job_id, state__in=(Job.State.DEAD, Job.State.CANCELLED)).update(
-        state=Job.State.QUEUED, attempt=0, error="", run_at=db_now(), sent_at=None, finished_at=None
-    )
+    """Gives a dead or cancelled job a new life, unless the same work is open already."""
+    ended = Job.objects.filter(pk=job_id, state__in=(Job.State.DEAD, Job.State.CANCELLED))
+    try:
+        with transaction.atomic():
+            revived = ended.update(
+                state=Job.State.QUEUED, error="", run_at=db_now(), sent_at=None, finished_at=None
+            )
+    except IntegrityError:
+        raise Conflict("The same work is queued or running already.", code="job_not_retryable") from None
     if revived != 1:
         raise Conflict("Only a dead or cancelled job can be retried.", code="job_not_retryable")
     transaction.on_commit(lambda: send(job_id))
@@ -149,10 +167,8 @@ def send_due() -> int:
     """Sends every job that is due and has no live message; returns how many."""
     now = read_now()
     unsent = Q(sent_at=None) | Q(sent_at__lt=now - RESEND_AFTER)
-    due = Job.objects.filter(
-        Q(unsent, state=Job.State.QUEUED, run_at__lte=now) | Q(state=Job.State.RUNNING, lease_until__lt=now)
-    )
-    ids = list(due.order_by("run_at").values_list("pk", flat=True)[:500])
+    due = Q(state=Job.State.QUEUED, run_at__lte=now) | Q(state=Job.State.RUNNING, lease_until__lt=now)
+    ids = list(Job.objects.filter(unsent & due).order_by("run_at").values_list("pk", flat=True)[:500])
     for job_id in ids:
         send(job_id)
     return len(ids)
@@ -160,9 +176,8 @@ def send_due() -> int:
 
 def _bury_exhausted(job_id: str) -> None:
     """A job whose last worker vanished has no attempt left: it is dead, with the reason."""
-    Job.objects.filter(
-        pk=job_id, state=Job.State.RUNNING, lease_until__lt=read_now(), attempt__gte=MAX_ATTEMPTS
-    ).update(
+    lapsed = Job.objects.filter(pk=job_id, state=Job.State.RUNNING, lease_until__lt=read_now())
+    lapsed.filter(_LAST_ATTEMPT).update(
         state=Job.State.DEAD,
         error=f"The worker vanished {MAX_ATTEMPTS} times while doing this.",
         lease_until=None,
