@@ -18,7 +18,7 @@ from kernel.http.schemas import Cursor, Limit, NanoUsd, StrictSchema, usd
 from sessions.models import Approval
 from sessions.services import approvals
 from sessions.services.approvals import Approver
-from teams.auth import ApiRequest
+from teams.auth import READERS, ApiRequest
 
 router = Router(tags=["Money"])
 
