@@ -85,6 +85,17 @@ def current_revision(profile: Profile) -> ProfileRevision:
     return profile.current
 
 
+def current_revision_id(profile: Profile) -> str:
+    assert profile.current_id is not None
+    return profile.current_id
+
+
+@lru_cache(maxsize=1024)
+def revision_by_id(revision_id: str) -> ProfileRevision:
+    """Read once per process: revisions never change."""
+    return ProfileRevision.objects.get(pk=revision_id)
+
+
 @lru_cache(maxsize=64)
 def _preset_policy(name: str) -> Policy:
     return parse_policy(PRESETS[name].document)

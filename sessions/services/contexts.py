@@ -12,6 +12,7 @@ from budgets.tokens import cut_to_tokens, message_tokens
 from kernel.clock import read_now
 from kernel.errors import Invalid, ProblemError
 from kernel.ids import new_id
+from kernel.rows import insert_rows, update_row
 from providers.render import render
 from providers.validity import validate
 from sessions.core.assembly import assemble
@@ -216,7 +217,7 @@ def _store_proof(
     """Keeps the figures, moves the sticky cut, asks for compaction when something fell out of the view."""
     now = read_now()
     number = session.assemblies_made = session.assemblies_made + 1
-    assembly = Assembly.objects.create(
+    assembly = Assembly(
         id=new_id("asm"),
         session=session,
         number=number,
@@ -226,11 +227,12 @@ def _store_proof(
         report=report,
         created_at=now,
     )
+    insert_rows([assembly])
     if moves_cut:
         session.cut_seq = plan.cut_seq
         session.last_prefix = [list(piece) for piece in plan.prefix]
         session.dropped_unsummarised = report["dropped_unsummarised"]
     rollups.add_assembly(session, model=session.model, at=now, sections=report["sections"])
     request_due_compaction(session, frame, actions=())
-    session.save()
+    update_row(session)
     return assembly

@@ -12,7 +12,7 @@ from budgets.core.policy import Policy
 from budgets.core.window import WindowBudget, compaction_target, window_budget
 from budgets.models import ProfileRevision
 from budgets.services.models import ResolvedModel, counter, resolve_model
-from budgets.services.profiles import policy_of
+from budgets.services.profiles import current_revision_id, policy_of, revision_by_id
 from budgets.tokens import Counter, message_tokens
 from sessions.core.message import words_of
 from sessions.models import AgentSession
@@ -51,8 +51,7 @@ class Frame:
 def frame_of(
     session: AgentSession, *, mode: str | None = None, max_output: int | None = None, model: str | None = None
 ) -> Frame:
-    revision = session.pinned_revision or session.profile.current
-    assert revision is not None
+    revision = revision_by_id(session.pinned_revision_id or current_revision_id(session.profile))
     policy = policy_of(revision)
     resolved = resolve_model(
         project_id=session.project_id,

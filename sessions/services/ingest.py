@@ -11,6 +11,7 @@ from django.db import transaction
 from kernel.clock import read_now
 from kernel.errors import Invalid
 from kernel.faults import fault
+from kernel.rows import insert_rows, update_row
 from providers.formats import parse_events
 from providers.parsed import ParsedEvent
 from sessions.core.message import body_text
@@ -37,7 +38,7 @@ def record_events(*, project_id: str, ref: str, format: str, events: list[Any]) 
         frame = frame_of(session)
         answer = _record(session, frame, parsed, count=len(events))
         session.last_activity_at = read_now()
-        session.save()
+        update_row(session)
         fault("events.commit.before")
     return answer
 
@@ -121,7 +122,7 @@ def _keep_events(session: AgentSession, fresh: Sequence[ParsedEvent], recorder: 
             row.first_seq = row.first_seq or recorder.seq_of.get(id(event))
         elif not row.payload:
             row.payload = to_bytes(event.payload if session.keeps_content else {})
-    ReportedEvent.objects.bulk_create(rows.values())
+    insert_rows(list(rows.values()))
 
 
 def _results(

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from budgets.core.cost import cost_nano_usd
 from budgets.core.usage import TokenUsage
 from budgets.services.ledger import record_usage
 from budgets.services.models import resolve_model
 from kernel.clock import read_now
 from providers.parsed import ParsedEvent
-from sessions.models import AgentSession, Turn
-from sessions.services import interventions, protocols, rollups, scratch
+from sessions.models import AgentSession
+from sessions.services import interventions, protocols, scratch
 from sessions.services.agent_summaries import take_agent_summary
 from sessions.services.frames import Frame
+from sessions.services.spent_turns import count_turn
 from sessions.services.store import append_messages, put_section
 from sessions.services.triggers import TurnBoundary
 
@@ -91,19 +91,7 @@ class Recorder:
             if event.model
             else self.frame.model
         )
-        cost = cost_nano_usd(usage, model.price)
-        turn = self._known_turn(event.response_id)
-        if turn is not None:
-            self._take_back(turn)
-        else:
-            session.turns += 1
-            self.turns_added += 1
-            turn = Turn(session=session, number=session.turns, response_id=event.response_id, created_at=now)
-        turn.model, turn.usage, turn.cost_nano = model.canonical_name, _usage_document(usage), cost
-        turn.used_tokens, turn.total_tokens = session.used_tokens, self.frame.total
-        turn.save()
-        self._add_totals(turn, usage, sign=1)
-        record_usage(
+        entry = record_usage(
             project_id=session.project_id,
             session_id=session.pk,
             key_id=session.key_id,
@@ -113,34 +101,7 @@ class Recorder:
             occurred_at=now,
             response_id=event.response_id,
         )
-
-    def _known_turn(self, response_id: str | None) -> Turn | None:
-        if response_id is None:
-            return None
-        return Turn.objects.filter(session=self.session, response_id=response_id).first()
-
-    def _take_back(self, turn: Turn) -> None:
-        self._add_totals(turn, TokenUsage(**turn.usage), sign=-1)
-
-    def _add_totals(self, turn: Turn, usage: TokenUsage, *, sign: int) -> None:
-        session = self.session
-        session.input_tokens += sign * usage.input_tokens
-        session.cache_read_tokens += sign * usage.cache_read_tokens
-        session.cache_write_tokens += sign * (usage.cache_write_5m_tokens + usage.cache_write_1h_tokens)
-        session.output_tokens += sign * usage.output_tokens
-        session.spent_nano += sign * (turn.cost_nano or 0)
-        session.has_unpriced = session.has_unpriced or turn.cost_nano is None
-        rollups.add_call(
-            session,
-            model=turn.model,
-            at=turn.created_at,
-            usage=usage,
-            cost_nano=turn.cost_nano,
-            calls=sign,
-            used=turn.used_tokens,
-            total=turn.total_tokens,
-            sign=sign,
-        )
+        self.turns_added += count_turn(session, entry, budget_tokens=self.frame.total)
 
     def _state_change(self, event: ParsedEvent) -> None:
         scratch.add_state_change(
@@ -177,14 +138,3 @@ class Recorder:
         take_agent_summary(self.session, self.frame, text=event.text or "", starts_epoch=event.starts_epoch)
         interventions.withdraw(self.session, "compact")
         self.changed_view = True
-
-
-def _usage_document(usage: TokenUsage) -> dict[str, int]:
-    return {
-        "input_tokens": usage.input_tokens,
-        "cache_read_tokens": usage.cache_read_tokens,
-        "cache_write_5m_tokens": usage.cache_write_5m_tokens,
-        "cache_write_1h_tokens": usage.cache_write_1h_tokens,
-        "output_tokens": usage.output_tokens,
-        "reasoning_tokens": usage.reasoning_tokens,
-    }

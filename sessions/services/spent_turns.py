@@ -1,4 +1,4 @@
-"""Counts a ledger entry into its session: the turn, the running totals and, after the balances, the rollups."""
+"""Counts a ledger entry into its session: the turn, the running totals and, last, the rollups."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import asdict
 
 from budgets.core.usage import TokenUsage
 from budgets.models import LedgerEntry
+from kernel.rows import insert_rows
 from sessions.models import AgentSession, Turn
 from sessions.services import rollups
 
@@ -29,7 +30,10 @@ def count_turn(session: AgentSession, entry: LedgerEntry, *, budget_tokens: int)
         _add_totals(session, turn, sign=-1)
     turn.model, turn.usage, turn.cost_nano = entry.model, asdict(entry.usage), entry.cost_nano
     turn.used_tokens, turn.total_tokens = session.used_tokens, budget_tokens
-    turn.save()
+    if is_new:
+        insert_rows([turn])
+    else:
+        turn.save()
     _add_totals(session, turn, sign=1)
     return is_new
 

@@ -7,20 +7,19 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 
+from budgets.models import Profile
 from kernel.clock import read_now
 from kernel.errors import NotFound
 from kernel.fields import canonical_json
+from kernel.rows import fetch_row, insert_rows
 from sessions.core.message import StoredMessage, call_ids_of, result_id_of
 from sessions.errors import SessionErased
 from sessions.models import AgentSession, Message, SectionContent
 from sessions.services.frames import Frame
 
 EXTERNAL = "ext:"
-_RELATED = ("profile", "profile__current", "pinned_revision")
-# Policies are large, immutable and parsed once per process: read only when they are not known yet.
-_DEFERRED = ("profile__current__policy", "pinned_revision__policy")
 # Rows read per round while walking back from the newest message.
 TAIL_CHUNK = 128
 # No group of calls and results is longer.
@@ -28,23 +27,27 @@ MAX_GROUP = 256
 
 
 def find_session(*, project_id: str, ref: str) -> AgentSession:
-    return _one(AgentSession.objects.select_related(*_RELATED).defer(*_DEFERRED), project_id, ref)
+    return _one(project_id, ref, lock=False)
 
 
 def lock_session(*, project_id: str, ref: str) -> AgentSession:
     """The session for writing: nobody else changes it until this transaction ends."""
-    rows = AgentSession.objects.select_related(*_RELATED).defer(*_DEFERRED).select_for_update(of=("self",))
-    session = _one(rows, project_id, ref)
+    session = _one(project_id, ref, lock=True)
     if session.state == AgentSession.State.ERASED:
         raise SessionErased("The content of this session was erased; it takes no more events.")
     return session
 
 
-def _one(rows: QuerySet[AgentSession], project_id: str, ref: str) -> AgentSession:
-    wanted = Q(external_id=ref.removeprefix(EXTERNAL)) if ref.startswith(EXTERNAL) else Q(pk=ref)
-    session = rows.filter(wanted, project_id=project_id).first() if "\x00" not in ref else None
+def _one(project_id: str, ref: str, *, lock: bool) -> AgentSession:
+    column, value = ("external_id", ref.removeprefix(EXTERNAL)) if ref.startswith(EXTERNAL) else ("id", ref)
+    if "\x00" in ref:
+        raise NotFound()
+    session = fetch_row(AgentSession, {column: value, "project_id": project_id}, lock=lock)
     if session is None:
         raise NotFound()
+    profile = fetch_row(Profile, {"id": session.profile_id}, lock=False)
+    assert profile is not None
+    session.profile = profile
     return session
 
 
@@ -68,7 +71,7 @@ def append_messages(
     for body, is_human, pinned in bodies:
         session.head_seq += 1
         rows.append(_message_row(session, frame, body, is_human, pinned, now))
-    Message.objects.bulk_create(rows)
+    insert_rows(rows)
     stored = [stored_message(row, frame) for row in rows]
     for message in stored:
         _count_into(session, message)
