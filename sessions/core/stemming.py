@@ -1,21 +1,24 @@
-"""Porter's stemmer for English (1980), the steps that concern inflection and the commonest derivations."""
+"""A light English stemmer after Porter (1980): inflections only, so that different words stay different."""
 
 import re
 from functools import lru_cache
 
-_VOWEL = "(?:[aeiou]|(?<=[^aeiou])y)"
-_HAS_VOWEL = re.compile(_VOWEL)
-_MEASURE = re.compile(rf"{_VOWEL}+[^aeiouy]+|{_VOWEL}+y(?=[aeiou])")
-_SHORT_END = re.compile(r"[^aeiou][aeiouy][^aeiouwxy]\Z")
+from sessions.core.english import IRREGULAR_FORMS
+
+_VOWEL = re.compile(r"[aeiou]|(?<=[^aeiou])y")
+_SYLLABLE = re.compile(r"[aeiouy]+[^aeiouy]+")
+_SHORT_END = re.compile(r"(?:\A|[^aeiou])[aeiouy][^aeiouwxy]\Z")
 _DOUBLED = re.compile(r"([bdfgmnprt])\1\Z")
 
 
 @lru_cache(maxsize=50_000)
 def stem(word: str) -> str:
-    """Plural, past and participle endings and a final e or y: baking, baked and bakes are bake's."""
+    """One form for baking, baked and bakes, for went and goes, for child and children."""
+    word = IRREGULAR_FORMS.get(word, word)
     if len(word) < 4:
         return word
-    return _final(_participle(_singular(word)))
+    word = _without_ending(_singular(word))
+    return word[:-1] if word.endswith("e") and len(word) > 4 else word
 
 
 def _singular(word: str) -> str:
@@ -28,29 +31,24 @@ def _singular(word: str) -> str:
     return word
 
 
-def _participle(word: str) -> str:
-    if word.endswith("ied") and len(word) > 4:
-        return word[:-3] + "y"
-    for ending in ("edly", "ingly", "ed", "ing", "ly"):
+def _without_ending(word: str) -> str:
+    if word.endswith("eed"):
+        return word
+    if word.endswith("ied"):
+        return word[:-3] + "y" if len(word) > 4 else word[:-1]
+    for ending, shortest in (("ed", 2), ("ing", 2), ("ly", 5)):
         root = word[: -len(ending)]
-        if word.endswith(ending) and len(root) > 2 and _HAS_VOWEL.search(root):
+        if word.endswith(ending) and len(root) >= shortest and _VOWEL.search(root):
             return root if ending == "ly" else _completed(root)
     return word
 
 
 def _completed(root: str) -> str:
-    """What an ending had swallowed or doubled: hop(p)ing, hop(e)ing."""
+    """What the ending had swallowed or doubled: hop(p)ing, hop(e)ing."""
     if root.endswith(("at", "bl", "iz")):
         return root + "e"
     if _DOUBLED.search(root):
         return root[:-1]
-    if _SHORT_END.search(root) and len(_MEASURE.findall(root)) == 1:
+    if _SHORT_END.search(root) and len(_SYLLABLE.findall(root)) == 1:
         return root + "e"
     return root
-
-
-def _final(word: str) -> str:
-    """A final y becomes i and a silent e goes, so that happy meets happily and create meets creation's."""
-    if word.endswith("e") and len(word) > 4:
-        return word[:-1]
-    return word

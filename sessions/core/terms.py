@@ -6,13 +6,16 @@ from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from itertools import islice
 
-from sessions.core.english import STOP_WORDS
+from sessions.core.english import FIRST_PERSON, STOP_WORDS, TIME_EXPRESSION
 from sessions.core.stemming import stem
 
 CHUNK_BYTES = 100_000
 MAX_TERM_CHARACTERS = 64
 MAX_PARTS = 12
 MAX_DOCUMENT_TERMS = 50_000
+
+# No word starts with a colon, so no text can pretend to have a facet.
+PERSONAL_FACET, DATED_FACET, SPEAKER_FACET = ":i", ":when", ":by:"
 
 # Separators join a compound (path, e-mail, version, identifier); they never stand inside a part, so the
 # pattern is linear on any input.
@@ -21,10 +24,33 @@ _PART = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\dA-Za-z_]+")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
+_SPEAKER_LABEL = re.compile(r"([^\W\d_][\w.'-]{0,30}(?: [\w.'-]{1,30}){0,2}):\s")
 _ASCII_TERM = re.compile(r"[a-z0-9]+\Z")
 
 
-def document_terms(text: str) -> list[str]:
+def document_terms(text: str, *, speaker: str = "") -> list[str]:
+    """The words of a text and, after them, its facets."""
+    return [*word_terms(text), *facets(text, speaker=speaker)]
+
+
+def facets(text: str, *, speaker: str = "") -> list[str]:
+    """What a text is rather than what it says: who speaks, of oneself or not, with a time or without."""
+    speakers = word_terms(speaker or speaker_label(text))
+    found = [SPEAKER_FACET + term for term in speakers]
+    if FIRST_PERSON.search(text):
+        found.append(PERSONAL_FACET)
+    if TIME_EXPRESSION.search(text):
+        found.append(DATED_FACET)
+    return found
+
+
+def speaker_label(text: str) -> str:
+    """Who speaks, where a transcript says so: `Ana: hello` is Ana's."""
+    label = _SPEAKER_LABEL.match(text)
+    return label.group(1) if label else ""
+
+
+def word_terms(text: str) -> list[str]:
     """Terms in reading order; a compound gives itself and then its parts."""
     normal = _THOUSANDS.sub("", unicodedata.normalize("NFKC", text))
     terms = (term for match in _TOKEN.finditer(normal) for term in _token_terms(match.group()))
@@ -33,7 +59,7 @@ def document_terms(text: str) -> list[str]:
 
 def query_terms(text: str) -> list[str]:
     """The distinct terms of a query, in order of first appearance."""
-    return list(dict.fromkeys(document_terms(text)))
+    return list(dict.fromkeys(word_terms(text)))
 
 
 def term_chunks(terms: Iterable[str]) -> list[str]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sessions.core.summary.ledger import identifiers_in, paths_in
-from sessions.core.terms import document_terms
+from sessions.core.terms import word_terms
 
 # An open item survives when this many of ten of its terms do: a summary may reword it.
 _TERMS_OF_TEN = 6
@@ -52,7 +52,7 @@ def required_from(texts: Iterable[str], *, open_items: Iterable[str] = ()) -> Re
 def verify(summary: str, required: Required) -> list[Missing]:
     """Everything that did not survive, in a stable order; an empty list is a pass."""
     numbers = set(numbers_in(summary))
-    terms = set(document_terms(summary))
+    terms = set(word_terms(summary))
     missing = [Missing(kind="path", text=path) for path in sorted(required.paths) if path not in summary]
     missing += [Missing(kind="number", text=n) for n in sorted(required.numbers) if n not in numbers]
     missing += [
@@ -76,5 +76,5 @@ def numbers_in(text: str) -> list[str]:
 
 
 def _survives(item: str, terms: set[str]) -> bool:
-    wanted = set(document_terms(item))
+    wanted = set(word_terms(item))
     return len(wanted & terms) * 10 >= len(wanted) * _TERMS_OF_TEN

@@ -1,14 +1,13 @@
 """Cuts messages into the pieces that a summary may quote, and weighs how much each of them says."""
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from math import log
 
 from sessions.core.message import StoredMessage
 from sessions.core.reading import text_of
-from sessions.core.terms import document_terms
+from sessions.core.summary.salience import salience
+from sessions.core.terms import word_terms
 
 # A message up to this length is quoted whole or not at all; a longer one sentence by sentence.
 WHOLE_MESSAGE_CHARACTERS = 600
@@ -34,7 +33,7 @@ class Unit:
 
 def units_of(pieces: Iterable[Piece], count: Count) -> list[Unit]:
     return [
-        Unit(order=order, seq=seq, text=text, terms=tuple(document_terms(text)), tokens=count(text) + 1)
+        Unit(order=order, seq=seq, text=text, terms=tuple(word_terms(text)), tokens=count(text) + 1)
         for order, (seq, text) in enumerate(pieces)
     ]
 
@@ -50,9 +49,13 @@ def sentence_pieces(messages: Iterable[StoredMessage]) -> list[Piece]:
 
 
 def by_salience(units: Sequence[Unit]) -> list[Unit]:
-    """The most informative per token first: rare words weigh, small talk does not."""
-    weights = _inverse_frequencies(units)
-    return sorted(units, key=lambda unit: (-_density(unit, weights), -unit.order))
+    """What tells most per token first; units come in the order of the conversation."""
+    texts, terms, tokens = [u.text for u in units], [u.terms for u in units], [u.tokens for u in units]
+    worth = salience(texts, terms, tokens)
+    return [
+        unit
+        for _, unit in sorted(zip(worth, units, strict=True), key=lambda pair: (-pair[0], -pair[1].order))
+    ]
 
 
 def sentences(text: str) -> list[str]:
@@ -69,13 +72,3 @@ def _quotable(message: StoredMessage) -> list[str]:
     whole = len(text) <= WHOLE_MESSAGE_CHARACTERS
     mark = "> " if message.is_human else ""
     return [mark + piece for piece in ([one_line(text)] if whole else sentences(text)) if piece]
-
-
-def _density(unit: Unit, weights: dict[str, float]) -> float:
-    return sum(weights[term] for term in set(unit.terms)) / (unit.tokens + 8)
-
-
-def _inverse_frequencies(units: Sequence[Unit]) -> dict[str, float]:
-    frequencies = Counter(term for unit in units for term in set(unit.terms))
-    total = len(units)
-    return {term: log(1 + (total - n + 0.5) / (n + 0.5)) for term, n in frequencies.items()}

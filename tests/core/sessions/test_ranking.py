@@ -1,6 +1,16 @@
 """Which archived messages answer a query best."""
 
-from sessions.core.ranking import Document, Ranked, corpus_of, rank, rarest_terms, select
+from sessions.core.ranking import (
+    Corpus,
+    Document,
+    Ranked,
+    corpus_of,
+    rank,
+    rarest_terms,
+    search_terms,
+    select,
+    with_neighbours,
+)
 from sessions.core.terms import document_terms, query_terms
 
 
@@ -58,9 +68,56 @@ def test_candidates_are_looked_for_by_the_rarest_terms_that_exist() -> None:
 
 def test_selection_fills_the_budget_in_the_order_of_the_session() -> None:
     ranked = [
-        Ranked(seq=9, score=3.0, tokens=50),
-        Ranked(seq=2, score=2.0, tokens=60),
-        Ranked(seq=5, score=1.0, tokens=40),
+        Ranked(score=3.0, document=Document(seq=9, terms=["nine"], tokens=50)),
+        Ranked(score=2.0, document=Document(seq=2, terms=["two"], tokens=60)),
+        Ranked(score=1.0, document=Document(seq=5, terms=["five"], tokens=40)),
     ]
     assert select(ranked, 100) == [5, 9]
     assert select(ranked, 100, already=[9]) == [2, 5]
+
+
+def test_selection_takes_a_repeated_message_once() -> None:
+    same = ["port", "6543", "staging"]
+    ranked = [Ranked(score=1.0, document=Document(seq=seq, terms=same, tokens=5)) for seq in (1, 2, 3)]
+    assert select(ranked, 100) == [1]
+
+
+def test_related_words_find_what_the_query_did_not_name() -> None:
+    texts = [
+        "Hello there.",
+        "We talked.",
+        "Lunch was late.",
+        "Rain again.",
+        "The puppy barked all night.",
+        "Fine.",
+    ]
+    assert ranking("Any news about the dog?", *texts)[0] == 5
+
+
+def test_who_is_asked_about_comes_before_who_is_not() -> None:
+    order = ranking(
+        "What does Ana play?",
+        "Ben: I play the violin.",
+        "Ben: nothing new.",
+        "Ben: nothing here either.",
+        "Ben: and no more.",
+        "Ben: the end.",
+        "Ana: I play the cello.",
+    )
+    assert order[0] == 6
+
+
+def test_statistics_of_the_query_alone_are_enough() -> None:
+    found = documents("The staging port is 6543.", "The port.", "The port again.")
+    narrow = Corpus(documents=1_000, average_terms=3.0, frequencies={"stag": 1, "port": 900})
+    assert rank(found, query_terms("staging port"), narrow)[0].seq == 1
+
+
+def test_a_database_looks_for_related_words_after_the_querys_own() -> None:
+    wanted = search_terms(query_terms("the dog"), related=3)
+    assert wanted[0] == "dog"
+    assert len(wanted) == 4
+
+
+def test_neighbours_are_the_turns_around_a_candidate() -> None:
+    assert with_neighbours([2, 9]) == [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]

@@ -60,7 +60,7 @@ def test_a_plain_conversation_is_quoted_whole_and_in_order() -> None:
         assistant(4, "Nice!"),
         user(5, "The boiler broke, so the plumber Ahmed comes on Tuesday at nine."),
     ]
-    text = summarise(chat, None, 68, count)
+    text = summarise(chat, None, 63, count)
     assert "> My sister Ines moved to Lisbon in March with two cats." in text
     assert text.index("Ines") < text.index("Ahmed")
     assert "Hi there" not in text

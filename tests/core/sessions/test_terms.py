@@ -4,7 +4,8 @@ import time
 
 import pytest
 
-from sessions.core.terms import CHUNK_BYTES, document_terms, index_token, query_terms, term_chunks
+from sessions.core.stemming import stem
+from sessions.core.terms import CHUNK_BYTES, document_terms, index_token, query_terms, term_chunks, word_terms
 
 
 @pytest.mark.parametrize(
@@ -29,7 +30,30 @@ from sessions.core.terms import CHUNK_BYTES, document_terms, index_token, query_
     ],
 )
 def test_it_makes_terms_of(text: str, expected: list[str]) -> None:
-    assert document_terms(text) == expected
+    assert word_terms(text) == expected
+
+
+def test_facets_say_who_speaks_when_and_of_whom() -> None:
+    assert document_terms("Ana Lima: I moved yesterday.")[-4:] == [":by:ana", ":by:lima", ":i", ":when"]
+    assert not [term for term in document_terms("The sky is blue :i :when") if term.startswith(":")]
+
+
+@pytest.mark.parametrize(
+    ("forms", "expected"),
+    [
+        ("bake bakes baked baking", {"bake"}),
+        ("hop hops hopped hopping", {"hop"}),
+        ("go goes went gone going", {"go"}),
+        ("child children", {"child"}),
+        ("study studies studied studying", {"study"}),
+        ("use uses used using", {"use"}),
+        # Inflection only: these are different words.
+        ("early ear", {"early", "ear"}),
+        ("need", {"need"}),
+    ],
+)
+def test_forms_of_a_word_have_one_stem(forms: str, expected: set[str]) -> None:
+    assert {stem(form) for form in forms.split()} == expected
 
 
 def test_it_finds_a_path_by_its_file_name() -> None:
@@ -59,6 +83,6 @@ def test_chunks_stay_below_the_engines_limit_and_lose_nothing() -> None:
 )
 def test_hostile_text_costs_less_than_a_second(text: str) -> None:
     started = time.process_time()
-    terms = document_terms(text)
+    terms = word_terms(text)
     assert time.process_time() - started < 1
     assert all(len(term) <= 64 for term in terms)
