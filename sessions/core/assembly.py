@@ -1,6 +1,7 @@
 """assemble(): from sections, memory, summaries, hits and messages to the next context, or a refusal."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from sessions.core.blocks import Layout, lay_out
 from sessions.core.composition import Composed, compose
@@ -35,6 +36,7 @@ _ATTEMPTS = 12
 
 
 def assemble(request: AssemblyRequest) -> ContextPlan:
+    request = replace(request, ruler=request.ruler.remembering())
     layout = lay_out(request.policy)
     contents = gather(request, layout)
     refusals: list[NoRoom] = []

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from budgets.core.policy import Policy, SectionPolicy, Size
+from sessions.core.message import StoredMessage
+from sessions.core.request import Ruler
 
 SEPARATOR = "\n\n"
 OPENING = "[The conversation starts here.]"
@@ -86,6 +88,12 @@ def _forged(names: tuple[str, ...]) -> re.Pattern[str]:
 
 def join(blocks: Iterable[str]) -> str:
     return SEPARATOR.join(filter(None, blocks))
+
+
+def made_block(text: str, ruler: Ruler) -> StoredMessage:
+    """A message that no one stored: data for the model, in the role of the user."""
+    body = {"role": "user", "content": text}
+    return StoredMessage(seq=0, role="user", tokens=ruler.block_tokens("user", text), words=0, body=body)
 
 
 def block_texts(sections: Sequence[SectionPolicy], texts: dict[str, str]) -> str:

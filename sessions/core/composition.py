@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from budgets.core.basis_points import WHOLE_BP
 from budgets.core.policy import SectionPolicy
-from sessions.core.blocks import OPENING
+from sessions.core.blocks import OPENING, made_block
 from sessions.core.fills import HistoryFill
 from sessions.core.frame import Frame
 from sessions.core.message import StoredMessage, body_text
-from sessions.core.repair import Repaired, made_message, repair
+from sessions.core.repair import Repaired, repair
 from sessions.core.request import Ruler
 
 TIMELINE = "## Timeline Log"
@@ -32,7 +32,7 @@ def compose(frame: Frame, history: HistoryFill, section: SectionPolicy, ruler: R
     at = max(leading, _trailing_position(stored, repaired.open_from))
     ordered = [*stored[:leading], *frame.opening, *stored[leading:at], *trailing, *stored[at:]]
     if ordered and (leading == len(ordered) or ordered[leading].role != "user"):
-        ordered.insert(leading, made_message({"role": "user", "content": OPENING}, ruler.count_message))
+        ordered.insert(leading, made_block(OPENING, ruler))
     tokens = frame.system_tokens + sum(message.tokens for message in ordered)
     return Composed(messages=tuple(ordered), tokens=tokens, repaired=repaired)
 
@@ -51,5 +51,4 @@ def _timeline(
     if section.duplication_bp <= WHOLE_BP or not stored:
         return ()
     lines = [f"[SEQ_ID: {m.seq}] {m.role.title()}: {body_text(m.body)}" for m in stored if m.seq]
-    body = {"role": "user", "content": "\n".join([TIMELINE, *lines])}
-    return (made_message(body, ruler.count_message),)
+    return (made_block("\n".join([TIMELINE, *lines]), ruler),)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from budgets.core.policy import SectionPolicy
 from sessions.core.blocks import Layout, is_data, is_retrieved, quote_headings
-from sessions.core.fills.priority import by_rank
+from sessions.core.fills.priority import by_creation, by_rank
 from sessions.core.fills.retrieve import written_hit
 from sessions.core.fills.text import cut_words
 from sessions.core.message import Hit, MemoryItem, body_text
@@ -33,7 +33,7 @@ class Contents:
         """Everything the section would show with unlimited room."""
         text = self.texts.get(section.name, "")
         if section.fill == "priority":
-            text = _lines([text, *(item.text for item in self.memory)])
+            text = _lines([text, *(item.text for item in by_creation(self.memory))])
         elif section.fill == "retrieve":
             text = _lines([text, *map(written_hit, self.hits)])
         return cut_words(text, section.size.amount) if section.size.kind == "words" else text

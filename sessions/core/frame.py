@@ -7,12 +7,11 @@ from budgets.core.allocation import Allocation, allocate
 from budgets.core.basis_points import WHOLE_BP, share_of
 from budgets.core.lending import lend
 from budgets.core.policy import SectionPolicy
-from sessions.core.blocks import Layout, block, block_texts
+from sessions.core.blocks import Layout, block, block_texts, made_block
 from sessions.core.contents import MEMORY, Contents
 from sessions.core.fills import TEXT_FILLS
 from sessions.core.fills.text import Filled, TextAsk
 from sessions.core.message import StoredMessage
-from sessions.core.repair import made_message
 from sessions.core.request import AssemblyRequest
 
 # Fills that may be cut below their plan when what must be kept would not fit otherwise.
@@ -95,7 +94,6 @@ def _written(
 ) -> Frame:
     texts = {name: part.text for name, part in filled.items()}
     system = block_texts(layout.system, texts)
-    count = request.ruler.count_message
     opening, trailing = block_texts(layout.opening, texts), block_texts(layout.trailing, texts)
     kept_back = (max(rooms.sections[s.name] - filled[s.name].tokens, 0) for s in layout.texts if not s.lends)
     return Frame(
@@ -103,7 +101,7 @@ def _written(
         rooms=rooms.sections,
         filled=filled,
         system=system,
-        system_tokens=count({"role": "system", "content": system}) if system else 0,
+        system_tokens=request.ruler.block_tokens("system", system) if system else 0,
         opening=_user_blocks(request, opening),
         trailing=_user_blocks(request, trailing, request.interventions),
         held=sum(kept_back),
@@ -111,8 +109,7 @@ def _written(
 
 
 def _user_blocks(request: AssemblyRequest, *texts: str) -> tuple[StoredMessage, ...]:
-    count = request.ruler.count_message
-    return tuple(made_message({"role": "user", "content": text}, count) for text in texts if text)
+    return tuple(made_block(text, request.ruler) for text in texts if text)
 
 
 def room_for_history(frame: Frame, history: SectionPolicy, limit: int) -> int:

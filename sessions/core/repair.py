@@ -112,12 +112,8 @@ class _Mending:
             for name in [name for names in group.waiting.values() for name in names] if group.waiting else ():
                 body = {"role": "tool", "tool_call_id": name, "content": MISSING_RESULT}
                 self._note("call_without_result", name, group.lead.seq)
-                group.results.append(made_message(body, self.count_message))
-
-
-def made_message(body: Body, count_message: Callable[[Body], int]) -> StoredMessage:
-    """A message that no one stored: a context block, a marker, a stand-in result."""
-    return StoredMessage(seq=0, role=str(body["role"]), tokens=count_message(body), words=0, body=body)
+                made = StoredMessage(seq=0, role="tool", tokens=self.count_message(body), words=0, body=body)
+                group.results.append(made)
 
 
 def repair(messages: Sequence[StoredMessage], count_message: Callable[[Body], int]) -> Repaired:

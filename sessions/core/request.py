@@ -1,7 +1,8 @@
 """What an assembly is asked for and what it answers: values only."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from budgets.core.policy import Policy
@@ -20,6 +21,14 @@ class Ruler:
     cut: Callable[[str, int], str]
     count_message: Callable[[Body], int]
     high: Callable[[int], int] | None = None
+
+    def block_tokens(self, role: str, text: str) -> int:
+        """A message of plain text: its frame and its text, which count_message adds up."""
+        return self.count_message({"role": role, "content": ""}) + self.count(text)
+
+    def remembering(self) -> "Ruler":
+        """The same, counting each text once: a section is measured when it asks, is filled and is written."""
+        return replace(self, count=lru_cache(maxsize=None)(self.count))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

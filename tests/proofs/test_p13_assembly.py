@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from sessions.core import composition, frame, groups
+from sessions.core import composition, groups, request
 from sessions.core.assembly import AssemblyRequest, ContextPlan, assemble
 from tests.proofs.assembly_runs import Assembler, Finding, run_history
 
@@ -45,10 +45,7 @@ def test_p13_catches_an_assembly_that_drops_the_latest_user_turn():
 
 
 def test_p13_catches_an_assembly_that_ignores_headings_and_blocks(monkeypatch: pytest.MonkeyPatch):
-    made = composition.made_message
-    weightless = lambda body, count_message: replace(made(body, count_message), tokens=0)  # noqa: E731
-    monkeypatch.setattr(composition, "made_message", weightless)
-    monkeypatch.setattr(frame, "made_message", weightless)
+    monkeypatch.setattr(request.Ruler, "block_tokens", lambda ruler, role, text: 0)
 
     assert "over:" in _kinds(assemble)
 

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sessions.core.blocks import made_block
 from sessions.core.clipping import clip_together
 from sessions.core.errors import NoRoom
 from sessions.core.fills.history import HistoryAsk, HistoryFill, Kept, always_kept, changed_of
 from sessions.core.groups import segments
 from sessions.core.message import StoredMessage, body_text
-from sessions.core.repair import made_message
 from sessions.core.story import StoryRules, Turns, key_events, planned_turns, reductions, story_rules
 
 MARKER = "[{count:,} turns of the story are left out here.]"
@@ -107,7 +107,7 @@ def _filled(kept: Kept, messages: tuple[StoredMessage, ...]) -> HistoryFill:
 
 def _marker(ask: HistoryAsk, story: _Story, turns: Turns) -> StoredMessage:
     text = MARKER.format(count=max(story.turns - turns.start - turns.end, 0))
-    return made_message({"role": "user", "content": text}, ask.ruler.count_message)
+    return made_block(text, ask.ruler)
 
 
 def _with_events(ask: HistoryAsk, marker: StoredMessage, parts: _Parts, room: int) -> StoredMessage:
@@ -118,7 +118,7 @@ def _with_events(ask: HistoryAsk, marker: StoredMessage, parts: _Parts, room: in
     if not events:
         return marker
     text = f"{marker.body['content']}\n\n{EVENTS}\n{events}"
-    return made_message({"role": "user", "content": text}, ask.ruler.count_message)
+    return made_block(text, ask.ruler)
 
 
 def _dropped_texts(ask: HistoryAsk, sent: set[int]) -> list[str]:

@@ -12,6 +12,11 @@ def by_rank(items: Sequence[MemoryItem]) -> list[MemoryItem]:
     return sorted(items, key=lambda item: (not item.pinned, -item.priority, -item.seq, item.id))
 
 
+def by_creation(items: Sequence[MemoryItem]) -> list[MemoryItem]:
+    """The order in which they are written: a new entry leaves the lines before it as they were."""
+    return sorted(items, key=lambda item: (item.seq, item.id))
+
+
 def fill_priority(ask: TextAsk) -> Filled:
     """Pinned entries are always kept; one that alone exceeds the section is clipped with a mark."""
     kept = _chosen(ask)
@@ -47,14 +52,12 @@ def _chosen(ask: TextAsk) -> list[MemoryItem]:
 
 
 def _fits_whole(ask: TextAsk) -> bool:
-    text = "\n".join(filter(None, [ask.text, *(item.text for item in ask.memory)]))
+    text = "\n".join(filter(None, [ask.text, *(item.text for item in by_creation(ask.memory))]))
     return ask.cost(text) <= ask.room and (ask.words is None or len(text.split()) <= ask.words)
 
 
 def _written(ask: TextAsk, kept: Sequence[MemoryItem]) -> str:
-    """In the order of creation: a new entry is added at the end and the lines before it stay as they were."""
-    ordered = sorted(kept, key=lambda item: (item.seq, item.id))
-    return "\n".join(filter(None, [ask.text, *(_line(ask, item) for item in ordered)]))
+    return "\n".join(filter(None, [ask.text, *(_line(ask, item) for item in by_creation(kept))]))
 
 
 def _line(ask: TextAsk, item: MemoryItem) -> str:
