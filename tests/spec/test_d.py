@@ -126,6 +126,17 @@ def test_d4_a_newest_message_above_the_limit_is_cut_and_reported():
     assert "clipped" in reasons(plan, "recent_messages")
 
 
+def test_d4_the_unit_may_be_tokens():
+    policy = preset(
+        "ratio-default", recent_messages={"fill": "newest_first", "borrows": False, "options": {}}
+    )
+    bodies = [assistant("x" * 1_584) if n % 2 else user("x" * 1_584) for n in range(20)]
+    plan = assemble(request(stored([*bodies, user("now")]), policy, max_input=4_000))
+
+    # 35 % of 4,000 tokens hold three messages of 400, and the user's message stands outside.
+    assert [seq for seq in plan.seqs if seq] == [18, 19, 20, 21]
+
+
 def test_d4_a_call_stays_with_its_results():
     bodies = [user("go"), assistant(None, "a"), result("a", _words("w", 2_400)), assistant(_words("w", 200))]
     plan = _chat([*bodies, user("now")])

@@ -1,12 +1,13 @@
 """What the fill strategies of the history share: what they are asked and answer, and what is always kept."""
 
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from budgets.core.policy import SectionPolicy
 from sessions.core.clipping import FLOOR_TOKENS, clip_together
 from sessions.core.errors import NoRoom
-from sessions.core.groups import newest_group, open_calls
+from sessions.core.groups import group_of, newest_group, open_calls
 from sessions.core.message import StoredMessage
 from sessions.core.request import Anchors, Cut, Ruler
 
@@ -79,7 +80,7 @@ def always_kept(ask: HistoryAsk, *, with_newest: bool = True) -> Kept:
     newest = (*open_calls(ask.tail), *newest_group(ask.tail)) if with_newest else ()
     firm = {m.seq: m for m in (*anchors.system, *(pin for pin in anchors.pinned if pin.pinned))}
     users = [user for user in (anchors.first_user, anchors.latest_user) if user is not None]
-    soft = {m.seq: m for m in (*users, *anchors.pinned, *newest) if m.seq not in firm}
+    soft = {m.seq: m for m in (*users, *_with_groups(ask), *newest) if m.seq not in firm}
     everything = {**firm, **soft}
     if _tokens(everything.values()) <= ask.room:
         return Kept(messages=everything)
@@ -91,6 +92,14 @@ def always_kept(ask: HistoryAsk, *, with_newest: bool = True) -> Kept:
         return _clipped_to(everything, ask.room, ask, {})
     needed = _tokens(firm.values()) + _floor(soft.values())
     raise NoRoom(section=ask.section.name, needed=needed, room=ask.room)
+
+
+def _with_groups(ask: HistoryAsk) -> Iterator[StoredMessage]:
+    """Pinned messages, with the rest of their groups where the tail holds it."""
+    for pin in ask.anchors.pinned:
+        index = bisect_left(ask.tail, pin.seq, key=lambda message: message.seq)
+        is_held = index < len(ask.tail) and ask.tail[index].seq == pin.seq
+        yield from group_of(ask.tail, index) if is_held else (pin,)
 
 
 def clip_cut(message: StoredMessage, clipped: StoredMessage) -> Cut:

@@ -14,16 +14,17 @@ _GAP = 20
 def fill_sticky_tail(ask: HistoryAsk) -> HistoryFill:
     kept = always_kept(ask)
     room = ask.room - kept.tokens
+    if ask.sticky and ask.cut_seq > ask.base_seq:
+        return _filled(ask, kept, _sticky_walk(ask, kept, room, is_cut=True))
     whole = walk(ask.tail, room, free=kept.messages, after=ask.base_seq)
-    is_cut = ask.sticky and ask.cut_seq > ask.base_seq
-    if not is_cut and reaches(whole, ask.tail, ask.base_seq):
+    if reaches(whole, ask.tail, ask.base_seq):
         return _filled(ask, kept, whole)
-    if not ask.sticky:
-        return _filled(ask, kept, _with_clipped_gaps(ask, kept, whole, room))
-    return _filled(ask, kept, _sticky_walk(ask, kept, room, is_cut))
+    if ask.sticky:
+        return _filled(ask, kept, _sticky_walk(ask, kept, room, is_cut=False))
+    return _filled(ask, kept, _with_clipped_gaps(ask, kept, whole, room))
 
 
-def _sticky_walk(ask: HistoryAsk, kept: Kept, room: int, is_cut: bool) -> Walk:
+def _sticky_walk(ask: HistoryAsk, kept: Kept, room: int, *, is_cut: bool) -> Walk:
     """The old boundary while it holds, else a new one at the low-water mark."""
     low_bp = ask.section.options.get("low_water_bp", LOW_WATER_BP)
     low = max(share_of(ask.room, low_bp) - kept.tokens, 0)

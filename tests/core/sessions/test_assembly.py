@@ -136,6 +136,32 @@ def test_pinned_messages_stay_whole():
         assert plan.messages[plan.seqs.index(seq)] is messages[seq - 1].body
 
 
+def test_a_pinned_result_brings_its_call_and_the_other_results():
+    bodies = [*chat(10), assistant(None, "a", "b"), result("a"), result("b"), *chat(100)]
+    messages = stored(bodies, pinned=[12])
+    pins = Anchors(first_user=messages[0], latest_user=messages[-2], pinned=(messages[11],))
+    plan = assemble(request(messages, anchors=pins))
+
+    assert {11, 12, 13} <= set(plan.seqs)
+    assert plan.report["repaired"] == []
+
+
+def test_it_reads_no_more_of_the_history_than_it_sends():
+    class Tail(list):
+        reads = 0
+
+        def __getitem__(self, index):
+            Tail.reads += 1
+            return super().__getitem__(index)
+
+    messages = stored(chat(5_000))
+    plan = assemble(
+        request(Tail(messages), anchors=Anchors(first_user=messages[0], latest_user=messages[-2]))
+    )
+
+    assert Tail.reads < 10 * len(plan.messages)
+
+
 def test_a_newest_message_larger_than_the_window_is_clipped_with_a_mark():
     plan = assemble(_request([user("goal"), assistant(), user(text_of(9_000))]))
 
@@ -244,6 +270,13 @@ def test_repaired_orphans_are_reported():
         {"kind": "call_without_result", "call_id": "y", "seq": 3},
     ]
     assert plan.report["valid"]
+
+
+def test_a_policy_without_a_history_section_still_sends_the_messages():
+    policy = replace(preset("ratio-default"), sections=preset("ratio-default").sections[:2])
+    plan = assemble(request(stored(chat(4)), policy, sections=SECTIONS))
+
+    assert [seq for seq in plan.seqs if seq] == [1, 2, 3, 4]
 
 
 def test_an_empty_session_has_an_empty_context():
