@@ -39,6 +39,15 @@ def fetch_row(model: type[M], values: dict[str, Any], *, lock: bool) -> M | None
     return model.from_db(DEFAULT_DB_ALIAS, names, _converted(row, converters))
 
 
+def fetch_rows(model: type[M], where: str, params: Sequence[Any]) -> list[M]:
+    """Rows by a hand-written condition; everything variable goes through `params`."""
+    names, sql, converters = _select(model, (), False)
+    with connection.cursor() as cursor:
+        cursor.execute(f"{sql} WHERE {where}", list(params))
+        rows = cursor.fetchall()
+    return [model.from_db(DEFAULT_DB_ALIAS, names, _converted(row, converters)) for row in rows]
+
+
 def _values(fields: Sequence[Field[Any, Any]], instance: Model) -> list[Any]:
     return [field.get_db_prep_save(getattr(instance, field.attname), connection) for field in fields]
 
@@ -63,8 +72,9 @@ def _select(
     model: type[Model], columns: tuple[str, ...], lock: bool
 ) -> tuple[list[str], str, list[tuple[int, Any, list[Any]]]]:
     fields = model._meta.concrete_fields
-    wanted = " AND ".join(f'"{column}" = %s' for column in columns)
-    sql = f"SELECT {', '.join(map(_quoted, fields))} FROM {model._meta.db_table} WHERE {wanted}"
+    sql = f"SELECT {', '.join(map(_quoted, fields))} FROM {model._meta.db_table}"
+    if columns:
+        sql += " WHERE " + " AND ".join(f'"{column}" = %s' for column in columns)
     converters = []
     for position, field in enumerate(fields):
         expression = field.cached_col

@@ -6,6 +6,7 @@ import secrets
 import string
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import lru_cache
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -51,6 +52,12 @@ def record_audit(
         request_id=request_id,
         created_at=read_now(),
     )
+
+
+@lru_cache(maxsize=10_000)
+def team_of(project_id: str) -> str:
+    """A project never changes its team."""
+    return Project.objects.values_list("team_id", flat=True).get(pk=project_id)
 
 
 @transaction.atomic

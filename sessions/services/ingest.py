@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
-from django.db import transaction
+from django.db import connection, transaction
 
 from kernel.clock import read_now
 from kernel.errors import Invalid
@@ -88,11 +88,17 @@ def _refuse_oversized(parsed: Sequence[ParsedEvent]) -> None:
 
 
 def _known_event_ids(session: AgentSession, parsed: Sequence[ParsedEvent]) -> set[str]:
-    ids = {event.event_id for event in parsed if event.event_id}
+    ids = sorted({event.event_id for event in parsed if event.event_id})
     if not ids:
         return set()
-    rows = ReportedEvent.objects.filter(session=session, event_id__in=ids).values_list("event_id", flat=True)
-    return {row for row in rows if row}
+    marks = ", ".join(["%s"] * len(ids))
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT event_id FROM {ReportedEvent._meta.db_table}"
+            f" WHERE session_id = %s AND event_id IN ({marks})",
+            [session.pk, *ids],
+        )
+        return {row[0] for row in cursor.fetchall()}
 
 
 def _without_duplicates(parsed: Sequence[ParsedEvent], known: set[str]) -> list[ParsedEvent]:

@@ -9,6 +9,7 @@ from django.db import transaction
 from kernel.clock import read_now
 from kernel.errors import NotFound
 from kernel.ids import new_id
+from kernel.rows import fetch_rows
 from sessions.models import AgentSession, Intervention
 
 
@@ -22,10 +23,9 @@ def queue(*, session_id: str, kind: str, text: str) -> None:
 
 def waiting(session: AgentSession) -> list[Intervention]:
     """Everything that the next turn must begin with, oldest first."""
-    return list(
-        session.interventions.filter(
-            state__in=(Intervention.State.PENDING, Intervention.State.DELIVERED)
-        ).order_by("id")
+    waiting_states = (Intervention.State.PENDING, Intervention.State.DELIVERED)
+    return fetch_rows(
+        Intervention, "session_id = %s AND state IN (%s, %s) ORDER BY id", [session.pk, *waiting_states]
     )
 
 

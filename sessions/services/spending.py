@@ -13,7 +13,7 @@ from sessions.models import AgentSession
 from sessions.services.approvals import ask, pause_others
 from sessions.services.pauses import approval_figures, figures, note_paused, pause_reason
 from sessions.services.signals import add_signal
-from teams.models import Project
+from teams.services import team_of
 
 
 def observe(session: AgentSession, *, model: str | None = None) -> None:
@@ -28,7 +28,7 @@ def observe(session: AgentSession, *, model: str | None = None) -> None:
 def spender_of(session: AgentSession, *, model: str | None = None, key_id: str | None = None) -> Spender:
     """`model` is a canonical name; without it the session's own model is looked up."""
     return Spender(
-        team_id=Project.objects.values_list("team_id", flat=True).get(pk=session.project_id),
+        team_id=team_of(session.project_id),
         project_id=session.project_id,
         session_id=session.pk,
         key_id=session.key_id if key_id is None else key_id,
