@@ -10,7 +10,7 @@ from budgets.core.comparison import Candidate, ComparisonRow, compare_models
 from budgets.core.policy import Policy, SectionPolicy, Size, WindowPolicy
 from budgets.core.ratios import refuse_bad_shares
 from budgets.core.window import WindowBudget, window_budget
-from budgets.services.models import model_cards, resolve_model
+from budgets.services.models import model_card, model_cards, resolved
 from budgets.services.profiles import policy_source
 
 GIVEN = "given"
@@ -92,9 +92,9 @@ def compare(
 def _window(project_id: str, policy: WindowPolicy, wanted: Wanted) -> Window | None:
     tokens, latency_cap, source = wanted.context_window, None, GIVEN
     if wanted.model is not None:
-        model = resolve_model(
-            project_id=project_id, name=wanted.model, fallback_tokens=policy.fallback_tokens
-        )
+        # Read afresh: whoever has just changed a model asks here what came of it.
+        card = model_card(project_id=project_id, name=wanted.model)
+        model = resolved(card, policy.fallback_tokens)
         tokens, latency_cap, source = model.context_window, model.latency_cap, model.source
     if tokens is None:
         return None

@@ -112,9 +112,9 @@ def _override_values(row: ModelOverride | None) -> dict[str, Any] | None:
 def _record(
     row: ModelOverride | ModelPrice, author: Author, action: str, *, after: Any, before: Any = None
 ) -> None:
+    """The operator's rows belong to no team: the row itself names its author and moment."""
     forget_cards()
     transaction.on_commit(forget_cards)
-    """The operator's rows belong to no team: the row itself names its author and moment."""
     if row.project_id == OPERATOR:
         return
     record_change(

@@ -86,8 +86,9 @@ def current_revision(profile: Profile) -> ProfileRevision:
 
 
 def current_revision_id(profile: Profile) -> str:
-    assert profile.current_id is not None
-    return profile.current_id
+    revision_id: str | None = profile.current_id
+    assert revision_id is not None
+    return revision_id
 
 
 @lru_cache(maxsize=1024)

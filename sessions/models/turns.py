@@ -46,7 +46,7 @@ class Assembly(models.Model):
         constraints = [models.UniqueConstraint(fields=["session", "number"], name="assembly_number_once")]
 
     def __str__(self) -> str:
-        return self.id
+        return str(self.id)
 
 
 class UsageBucket(models.Model):

@@ -183,7 +183,7 @@ def test_every_change_moves_the_etag_and_leaves_an_audit_row(profile: Profile) -
     roll_back(profile=profile, author=AUTHOR)
     etags.add(profile.etag)
     assert len(etags) == 5
-    rows = AuditEvent.objects.filter(subject_id=profile.pk).order_by("id")
+    rows = AuditEvent.objects.filter(subject_id=profile.pk).order_by("created_at")
     assert {row.actor for row in rows} == {"user:ada"}
     assert [row.action.partition(".")[2] for row in rows] == [
         "created",
