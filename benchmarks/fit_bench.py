@@ -79,11 +79,11 @@ def _peer_ms() -> dict[int, tuple[float, float]]:
     """CPU milliseconds of the peer, plain and with memoised counts, measured in an environment of its own."""
     with tempfile.TemporaryDirectory(prefix="ctxbudget-peer-") as folder:
         venv.create(folder, with_pip=True)
-        python = Path(folder) / "bin" / "python"
+        python = str(Path(folder) / "bin" / "python")
         install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", PEER_PACKAGE]
         if subprocess.run(install, capture_output=True, check=False).returncode:
             return {}
-        work = [python, PEER, str(ROOM), str(CHARACTERS), *map(str, SIZES)]
+        work = [python, str(PEER), str(ROOM), str(CHARACTERS), *map(str, SIZES)]
         answer = subprocess.run(work, capture_output=True, check=True, text=True).stdout
     return {int(size): (plain, memoised) for size, (plain, memoised) in json.loads(answer).items()}
 
