@@ -10,7 +10,8 @@ from ninja import Router
 from kernel.http.idempotency import idempotent
 from kernel.http.replies import reply
 from kernel.http.schemas import Flag, StrictSchema
-from sessions.services.compaction import preview_compaction, start_compaction
+from sessions.services.compaction import start_compaction
+from sessions.services.compaction_plans import preview_compaction
 from teams.auth import ApiRequest
 
 router = Router(tags=["Sessions"])

@@ -71,10 +71,11 @@ def plan_fold(
     pinned: Collection[int] = (),
     minimum_progress_bp: int = 1_000,
     summary_room_tokens: int | None = None,
+    old_summary_tokens: int = 0,
     budget_tokens: int | None = None,
 ) -> FoldPlan | Refusal:
-    """The deepest useful cut. `fixed_tokens` is the live view without these messages and the old summary;
-    `budget_tokens` is what a floor may reach at most (the target where it is not given)."""
+    """The deepest useful cut. `fixed_tokens` is the live view without these messages and the old summary,
+    which the new one replaces; `budget_tokens` is what a floor may reach at most (else the target)."""
     groups = _groups(messages)
     kept_anyway = _kept_anyway(groups, latest_user_seq, pinned)
     movable = groups[: _first_protected(groups)]
@@ -86,8 +87,8 @@ def plan_fold(
         return Refusal(reason="nothing_to_fold", floor_tokens=floor)
     room = _room(target_tokens - fixed_tokens, tail_room_tokens, summary_room_tokens)
     folded = _folded_prefix(messages, movable, kept_anyway, room)
-    plan = _plan(messages, folded, kept_anyway, room)
-    after = live_tokens - plan.fold_tokens + plan.summary_budget_tokens
+    plan = _plan(messages, folded, kept_anyway, room, old_summary_tokens)
+    after = live_tokens - plan.fold_tokens - old_summary_tokens + plan.summary_budget_tokens
     if not plan.fold_tokens or (live_tokens - after) * FULL_BP < live_tokens * minimum_progress_bp:
         return Refusal(reason="too_little_progress", floor_tokens=floor)
     return plan
@@ -176,6 +177,7 @@ def _plan(
     folded: Sequence[StoredMessage],
     kept_anyway: frozenset[int],
     room: _Room,
+    old_summary_tokens: int,
 ) -> FoldPlan:
     carried = tuple(m.seq for m in folded if m.seq in kept_anyway)
     fold_tokens = sum(m.tokens for m in folded if m.seq not in kept_anyway)
@@ -185,6 +187,7 @@ def _plan(
         to_seq=folded[-1].seq if folded else messages[0].seq - 1,
         fold_tokens=fold_tokens,
         keep_tokens=sum(m.tokens for m in messages) - fold_tokens,
-        summary_budget_tokens=min(room.summary_tokens, share),
+        # What was summarised before keeps its room: only the newly folded part is squeezed.
+        summary_budget_tokens=min(room.summary_tokens, share + old_summary_tokens),
         carried=carried,
     )

@@ -8,214 +8,224 @@ from typing import Any
 from django.db import transaction
 
 from budgets.core import messages
+from budgets.core.usage import TokenUsage
+from budgets.services.models import resolve_model
 from kernel.errors import Conflict
 from kernel.faults import fault
 from kernel.jobs import queue as jobs
 from kernel.jobs.registry import ClaimedJob, JobFailed
-from sessions.core.compaction import Attempt, FoldPlan, Refusal, plan_fold
+from sessions.core.compaction import Attempt, FoldPlan, Refusal
+from sessions.core.memory import MemoryCandidate, extract_memory
 from sessions.core.message import StoredMessage
-from sessions.models import AgentSession, Message
+from sessions.errors import ContentNotKept
+from sessions.models import AgentSession, Summary
 from sessions.services.archive import index_up_to
 from sessions.services.checkpoints import write_checkpoint
-from sessions.services.compaction_requests import enqueue_compaction, last_attempt, tail_room
-from sessions.services.extraction import extract_into_memory
+from sessions.services.compaction_plans import (
+    Planned,
+    memory_room,
+    plan_compaction,
+    plan_json,
+    refusal_sentence,
+)
+from sessions.services.compaction_requests import BY_HAND, enqueue_compaction, last_attempt
+from sessions.services.extraction import remember
 from sessions.services.frames import Frame, frame_of
 from sessions.services.manifests import fold_into_summary, summaries_of
 from sessions.services.signals import add_signal
-from sessions.services.store import find_session, from_bytes, live_messages, lock_session
+from sessions.services.store import find_session, from_bytes, lock_session
 from sessions.services.summarising import Draft, draft_summary
+from sessions.services.summary_checks import Material, required_of, within_room
+from sessions.services.summary_costs import book_summary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Planned:
-    """A plan together with what it was made from."""
+class Fold:
+    """Everything that the commit needs, worked out before it takes any lock."""
 
-    session: AgentSession
-    frame: Frame
-    plan: FoldPlan | Refusal
-    messages: list[StoredMessage]
-
-
-def plan_compaction(session: AgentSession) -> Planned:
-    """What a compaction would fold now; reads, never writes."""
-    frame = frame_of(session)
-    live = live_messages(session, frame)
-    message_tokens = sum(message.tokens for message in live)
-    summary_tokens = session.parts.get("summary", 0)
-    plan = plan_fold(
-        live,
-        live_tokens=session.counted_tokens,
-        target_tokens=frame.target_tokens,
-        tail_room_tokens=tail_room(frame),
-        fixed_tokens=max(0, session.counted_tokens - message_tokens - summary_tokens),
-        latest_user_seq=session.last_user_seq or None,
-        pinned=set(Message.objects.filter(session=session, pinned=True).values_list("seq", flat=True)),
-        minimum_progress_bp=frame.policy.compaction.minimum_progress_bp,
-        budget_tokens=frame.total,
-    )
-    return Planned(session=session, frame=frame, plan=plan, messages=live)
-
-
-def plan_json(planned: Planned) -> dict[str, Any]:
-    if isinstance(planned.plan, Refusal):
-        return {"possible": False, "reason": planned.plan.reason, "floor_tokens": planned.plan.floor_tokens}
-    plan = planned.plan
-    return {
-        "possible": True,
-        "from_seq": plan.from_seq,
-        "to_seq": plan.to_seq,
-        "fold_tokens": plan.fold_tokens,
-        "keep_tokens": plan.keep_tokens,
-        "summary_tokens": plan.summary_budget_tokens,
-        "carried": list(plan.carried),
-        "before": planned.session.counted_tokens,
-        "after": planned.session.counted_tokens - plan.fold_tokens + plan.summary_budget_tokens,
-    }
+    epoch: int
+    plan: FoldPlan
+    draft: Draft
+    memory: list[MemoryCandidate]
+    archived: int
 
 
 @transaction.atomic
 def start_compaction(*, project_id: str, ref: str) -> tuple[str, dict[str, Any]]:
     """By hand: a plan that cannot help is refused instead of queued."""
     session = lock_session(project_id=project_id, ref=ref)
+    if not session.keeps_content:
+        raise ContentNotKept("This project keeps numbers only: there are no words to summarise.")
     planned = plan_compaction(session)
     if isinstance(planned.plan, Refusal):
         raise Conflict(
-            _refusal_sentence(planned.plan), code=planned.plan.reason, floor_tokens=planned.plan.floor_tokens
+            refusal_sentence(planned.plan), code=planned.plan.reason, floor_tokens=planned.plan.floor_tokens
         )
-    job, _ = enqueue_compaction(session, reason="by hand")
+    job, _ = enqueue_compaction(session, reason=BY_HAND)
     return job.pk, plan_json(planned)
-
-
-def preview_compaction(*, project_id: str, ref: str) -> dict[str, Any]:
-    return plan_json(plan_compaction(find_session(project_id=project_id, ref=ref)))
 
 
 def run_compaction(job: ClaimedJob) -> dict[str, Any]:
     """The worker's side. A crash anywhere leaves the session fully before or fully after."""
     session = find_session(project_id=job.project_id, ref=job.subject_id)
-    done = session.summaries.filter(job_id=job.id).first()
-    if done is not None:
-        return {"before": done.before_tokens, "after": done.after_tokens, "summary": done.pk}
+    if session.state == AgentSession.State.ERASED:
+        raise JobFailed("The session was erased.", final=True)
     planned = plan_compaction(session)
     fault("compact.planned")
-    if isinstance(planned.plan, Refusal):
-        _record_refusal(job, planned.plan)
-        return {"refused": planned.plan.reason}
-    draft = _drafted(job, planned, planned.plan)
-    index_up_to(session, planned.frame, planned.plan.to_seq)
+    plan, draft = _staged(job, session) or (planned.plan, None)
+    if isinstance(plan, Refusal):
+        return _record_refusal(job, plan)
+    folded = [message for message in planned.messages if message.seq <= plan.to_seq]
+    if draft is None:
+        draft = _draft_and_stage(job, planned, plan, folded)
+    fold = Fold(
+        epoch=session.epoch,
+        plan=plan,
+        draft=draft,
+        memory=extract_memory(folded),
+        archived=len(folded) - len(plan.carried),
+    )
+    index_up_to(session, planned.frame, plan.to_seq)
     fault("compact.commit.before")
-    result = _commit(job, planned, planned.plan, draft)
+    result = _commit(job, fold)
     fault("compact.commit.after")
     return result
 
 
-def _drafted(job: ClaimedJob, planned: Planned, plan: FoldPlan) -> Draft:
-    """The summary, from the stage when an earlier attempt paid for it already."""
-    staged = job.stage.get("draft")
-    if staged and job.stage.get("epoch") == planned.session.epoch and job.stage.get("to_seq") == plan.to_seq:
-        return Draft(**staged)
+def _staged(job: ClaimedJob, session: AgentSession) -> tuple[FoldPlan, Draft] | None:
+    """What an earlier attempt planned and paid for, unless the session has moved to another epoch."""
+    if job.stage.get("epoch") != session.epoch:
+        return None
+    plan = job.stage["plan"]
+    return FoldPlan(**{**plan, "carried": tuple(plan["carried"])}), Draft(**job.stage["draft"])
+
+
+def _draft_and_stage(job: ClaimedJob, planned: Planned, plan: FoldPlan, folded: list[StoredMessage]) -> Draft:
     fault("compact.summarised.before")
     jobs.heartbeat(job, f"summarising messages {plan.from_seq}–{plan.to_seq}")
-    previous = "\n\n".join(from_bytes(row.body) for row in summaries_of(planned.session))
-    folded = [m for m in planned.messages if m.seq <= plan.to_seq and m.seq not in plan.carried]
-    draft = draft_summary(
-        planned.session,
-        planned.frame,
-        messages=folded,
-        previous=previous,
-        budget_tokens=plan.summary_budget_tokens,
-    )
-    stage = {"draft": asdict(draft), "epoch": planned.session.epoch, "to_seq": plan.to_seq}
-    if not jobs.save_stage(job, stage):
-        raise JobFailed("Another worker took this job over.")
+    draft = draft_summary(planned.session, planned.frame, _material(planned, plan, folded))
+    _stage(job, planned.session.epoch, plan, draft)
     fault("compact.staged")
     return draft
 
 
+def _material(planned: Planned, plan: FoldPlan, folded: list[StoredMessage]) -> Material:
+    """Pinned messages go on word for word; the first and the latest user turn may not always be anchors."""
+    session, frame = planned.session, planned.frame
+    kept = [message for message in planned.messages if message.seq > plan.to_seq]
+    required = required_of(session, frame, folded=folded, kept=kept)
+    return Material(
+        messages=[message for message in folded if not message.pinned],
+        previous="\n\n".join(from_bytes(row.body) for row in summaries_of(session)),
+        required=within_room(required, plan.summary_budget_tokens // 2, frame.counter.count),
+        budget_tokens=plan.summary_budget_tokens,
+    )
+
+
 @transaction.atomic
-def _commit(job: ClaimedJob, planned: Planned, plan: FoldPlan, draft: Draft) -> dict[str, Any]:
-    """One transaction: epoch check, summary, memory, manifest, signals. Later appends survive."""
+def _stage(job: ClaimedJob, epoch: int, plan: FoldPlan, draft: Draft) -> None:
+    """The draft and its price together: what is staged is booked, and never asked for again."""
     session = lock_session(project_id=job.project_id, ref=job.subject_id)
-    if session.epoch != planned.session.epoch:
+    stage = {"epoch": epoch, "plan": asdict(plan), "draft": asdict(draft)}
+    if not jobs.save_stage(job, stage):
+        raise JobFailed("Another worker took this job over.")
+    if draft.spent is not None:
+        book_summary(
+            session,
+            resolve_model(project_id=session.project_id, name=draft.spent["model"]),
+            TokenUsage(**draft.spent["usage"]),
+            hold_id=draft.spent["hold"],
+            call_id=f"{job.id}:{epoch}",
+        )
+        session.save()
+
+
+@transaction.atomic
+def _commit(job: ClaimedJob, fold: Fold) -> dict[str, Any]:
+    """One transaction: epoch check, checkpoint, summary, memory, signals, job. Later appends survive."""
+    session = lock_session(project_id=job.project_id, ref=job.subject_id)
+    if session.epoch != fold.epoch:
         raise JobFailed("The session changed its epoch meanwhile; planning again.")
     if not jobs.heartbeat(job):
         raise JobFailed("Another worker took this job over.")
     frame = frame_of(session)
-    used = session.used_tokens
+    used, level = session.used_tokens, session.level
     write_checkpoint(session, frame, reason="before compaction")
+    remember(session, frame, fold.memory, room_tokens=memory_room(frame))
     summary = fold_into_summary(
         session,
         frame,
-        to_seq=plan.to_seq,
-        text=draft.text,
-        source=draft.source,
+        to_seq=fold.plan.to_seq,
+        text=fold.draft.text,
+        source=fold.draft.source,
         job_id=job.id,
-        checks=draft.checks,
+        checks=fold.draft.checks,
     )
-    extract_into_memory(session, frame, [m for m in planned.messages if m.seq <= plan.to_seq])
-    chunks = plan.to_seq - plan.from_seq + 1
-    lines = messages.compaction_sequence(
+    spoken = messages.compaction_sequence(
         used=used,
         total=frame.total,
         before=summary.before_tokens,
-        after=session.counted_tokens,
-        chunks=chunks,
+        after=summary.after_tokens,
+        chunks=fold.archived,
     )
+    if level == "normal" and job.payload.get("reason") == BY_HAND:
+        # Nothing was low: only what was done is said.
+        spoken = spoken[2:]
     session.compactions += 1
-    session.last_compaction = _attempt(session, frame, draft)
-    add_signal(
-        session,
-        "COMPACTED",
-        {
-            "before": summary.before_tokens,
-            "after": session.counted_tokens,
-            "summary": summary.pk,
-            "messages": lines,
-        },
-    )
+    session.last_compaction = asdict(_attempt(session, frame, fold.draft))
+    result = _result(summary, fold.draft, spoken)
+    add_signal(session, "COMPACTED", result)
     session.save()
+    jobs.complete(job, result)
+    return result
+
+
+def _result(summary: Summary, draft: Draft, spoken: list[str]) -> dict[str, Any]:
     return {
         "before": summary.before_tokens,
-        "after": session.counted_tokens,
+        "after": summary.after_tokens,
         "summary": summary.pk,
-        "messages": lines,
+        "from_seq": summary.from_seq,
+        "to_seq": summary.to_seq,
+        "source": draft.source,
+        "fallback": draft.fallback_reason or None,
+        "checked": draft.checks.get("checked", {}),
+        "messages": spoken,
     }
 
 
-def _attempt(session: AgentSession, frame: Frame, draft: Draft) -> dict[str, Any]:
-    return asdict(
-        Attempt(
-            outcome="fallback" if draft.fallback_reason else "committed",
-            live_tokens_after=session.counted_tokens,
-            target_tokens=frame.target_tokens,
-        )
+def _attempt(session: AgentSession, frame: Frame, draft: Draft) -> Attempt:
+    return Attempt(
+        outcome="fallback" if draft.fallback_reason else "committed",
+        live_tokens_after=session.counted_tokens,
+        target_tokens=frame.target_tokens,
     )
 
 
 @transaction.atomic
-def _record_refusal(job: ClaimedJob, refusal: Refusal) -> None:
+def _record_refusal(job: ClaimedJob, refusal: Refusal) -> dict[str, Any]:
     """Remembered by the breaker, so that the same attempt is not made at every turn."""
     session = lock_session(project_id=job.project_id, ref=job.subject_id)
+    result = {"refused": refusal.reason, "floor_tokens": refusal.floor_tokens}
+    if not jobs.complete(job, result):
+        raise JobFailed("Another worker took this job over.")
     last = last_attempt(session)
-    frame = frame_of(session)
     session.last_compaction = asdict(
         Attempt(
             outcome="refused",
             live_tokens_after=session.counted_tokens,
-            target_tokens=frame.target_tokens,
+            target_tokens=frame_of(session).target_tokens,
             failures=(last.failures if last else 0) + 1,
         )
     )
-    add_signal(session, "COMPACTION_FAILED", {"reason": refusal.reason, "floor_tokens": refusal.floor_tokens})
+    add_signal(
+        session,
+        "COMPACTION_FAILED",
+        {
+            "reason": refusal.reason,
+            "detail": refusal_sentence(refusal),
+            "floor_tokens": refusal.floor_tokens,
+        },
+    )
     session.save()
-
-
-def _refusal_sentence(refusal: Refusal) -> str:
-    return {
-        "nothing_to_fold": "There is nothing old enough to fold away.",
-        "floor_too_large": (
-            f"What may not be folded weighs {refusal.floor_tokens:,} tokens, more than the budget:"
-            " shorten pinned content or the system prompt, or switch to a larger model."
-        ),
-        "too_little_progress": "Folding would save less than the profile's minimum progress.",
-    }[refusal.reason]
+    return result

@@ -14,6 +14,8 @@ from sessions.services import interventions
 from sessions.services.frames import Frame
 
 COMPACT_JOB = "compact_session"
+BY_HAND = "by hand"
+DUE = "due"
 
 
 def request_due_compaction(session: AgentSession, frame: Frame, *, actions: Collection[str]) -> Job | None:
@@ -21,12 +23,11 @@ def request_due_compaction(session: AgentSession, frame: Frame, *, actions: Coll
     if "compact" not in actions and not session.dropped_unsummarised:
         return None
     if frame.policy.compaction.mode == "agent":
-        if "compact" in actions:
-            _tell_agent(session, frame)
+        _tell_agent(session, frame)
         return None
-    if not _may_start(session, frame):
+    if not session.keeps_content or not _may_start(session, frame):
         return None
-    job, _ = enqueue_compaction(session, reason="due")
+    job, _ = enqueue_compaction(session, reason=DUE)
     return job
 
 

@@ -1,45 +1,79 @@
-"""Memory from folded messages: facts, preferences, decisions, errors and files, newest wins."""
+"""Memory from folded messages: newer words supersede, and what was extracted stays within its share."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
+
+from django.db.models import QuerySet
 
 from kernel.clock import read_now
 from kernel.ids import new_id
-from sessions.core.memory import extract_memory
-from sessions.core.message import StoredMessage
+from sessions.core.memory import MemoryCandidate
 from sessions.models import AgentSession, MemoryEntry
 from sessions.services.frames import Frame
-from sessions.services.store import to_bytes
+from sessions.services.memory import weigh_memory
+from sessions.services.store import from_bytes, to_bytes
 
 # Extraction adds at most this many entries per compaction; the strongest first.
 MAX_NEW = 50
+EXTRACTED = "seq:"
 
 
-def extract_into_memory(session: AgentSession, frame: Frame, messages: Sequence[StoredMessage]) -> None:
-    """Under the session's lock; an entry with the same key supersedes the older one."""
-    candidates = sorted(extract_memory(messages), key=lambda c: (-c.priority, -c.source_seq))[:MAX_NEW]
-    keys = {candidate.key for candidate in candidates if candidate.key}
-    live = MemoryEntry.objects.filter(session=session, superseded_at=None)
+def remember(
+    session: AgentSession, frame: Frame, candidates: Sequence[MemoryCandidate], *, room_tokens: int
+) -> None:
+    """Under the session's lock; the caller saves the session row."""
+    strongest = sorted(candidates, key=lambda c: (-c.priority, -c.source_seq))[:MAX_NEW]
     now = read_now()
-    live.filter(key__in=keys, pinned=False).update(superseded_at=now)
-    kept = set(live.filter(key__in=keys).values_list("key", flat=True))
-    MemoryEntry.objects.bulk_create(
-        MemoryEntry(
-            id=new_id("mem"),
-            session=session,
-            kind=candidate.kind,
-            body=to_bytes(candidate.text),
-            counts={frame.counter.name: frame.counter.count(candidate.text)},
-            priority=candidate.priority,
-            source=f"seq:{candidate.source_seq}",
-            key=candidate.key[:300],
-            seq=candidate.source_seq,
-            created_at=now,
-            updated_at=now,
-        )
+    _supersede(session, frame, strongest, now)
+    _keep_within(session, frame, room_tokens, now)
+    weigh_memory(session, frame)
+
+
+def _supersede(
+    session: AgentSession, frame: Frame, candidates: Sequence[MemoryCandidate], now: datetime
+) -> None:
+    """The same key with other words is a change; a pinned entry and the same words stay as they are."""
+    keys = [candidate.key for candidate in candidates]
+    known = {row.key: row for row in _live(session).filter(key__in=keys).order_by("pinned", "id")}
+    changed = [
+        candidate
         for candidate in candidates
-        if candidate.key not in kept
+        if (row := known.get(candidate.key)) is None
+        or (not row.pinned and from_bytes(row.body) != candidate.text)
+    ]
+    outdated = [candidate.key for candidate in changed if candidate.key in known]
+    _live(session).filter(key__in=outdated, pinned=False).update(superseded_at=now)
+    MemoryEntry.objects.bulk_create(_entry(session, frame, candidate, now) for candidate in changed)
+
+
+def _entry(session: AgentSession, frame: Frame, candidate: MemoryCandidate, now: datetime) -> MemoryEntry:
+    return MemoryEntry(
+        id=new_id("mem"),
+        session=session,
+        kind=candidate.kind,
+        body=to_bytes(candidate.text),
+        counts={frame.counter.name: frame.counter.count(candidate.text)},
+        priority=candidate.priority,
+        source=f"{EXTRACTED}{candidate.source_seq}",
+        key=candidate.key,
+        seq=candidate.source_seq,
+        created_at=now,
+        updated_at=now,
     )
-    rows = MemoryEntry.objects.filter(session=session, superseded_at=None).values_list("counts", flat=True)
-    session.parts["memory"] = sum(counts.get(frame.counter.name, 0) for counts in rows)
+
+
+def _keep_within(session: AgentSession, frame: Frame, room_tokens: int, now: datetime) -> None:
+    """In fill order; only what was extracted gives way: what people and agents wrote is theirs to remove."""
+    name, left = frame.counter.name, room_tokens
+    dropped: list[str] = []
+    for row in _live(session).order_by("-pinned", "-priority", "-seq", "-id"):
+        left -= row.counts.get(name) or frame.counter.count(from_bytes(row.body))
+        if left < 0 and not row.pinned and row.source.startswith(EXTRACTED):
+            dropped.append(row.pk)
+    MemoryEntry.objects.filter(pk__in=dropped).update(superseded_at=now)
+
+
+def _live(session: AgentSession) -> QuerySet[MemoryEntry]:
+    return MemoryEntry.objects.filter(session=session, superseded_at=None)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from typing import Any
 
-from budgets.core.pressure import clear, dump_state, load_state
+from budgets.core.pressure import clear, dump_state, level, load_state
 from kernel.clock import read_now
 from kernel.faults import fault
 from kernel.fields import canonical_json
 from kernel.ids import new_id
-from sessions.models import AgentSession, Manifest, Summary
+from sessions.models import AgentSession, Manifest, Message, Summary
 from sessions.services.frames import Frame
 from sessions.services.store import to_bytes, visible_messages
 
@@ -47,10 +48,7 @@ def fold_into_summary(
     fault("compact.commit.summary")
     swap_manifest(
         session,
-        items=[
-            {"kind": "summary", "summary": summary.pk, "from_seq": 1, "to_seq": to_seq},
-            *hidden_items(session),
-        ],
+        items=[summary_item(summary), *hidden_items(session)],
         base_seq=to_seq,
         reason="compaction",
     )
@@ -90,22 +88,57 @@ def swap_manifest(
     return manifest
 
 
+def summary_item(summary: Summary) -> dict[str, Any]:
+    return {
+        "kind": "summary",
+        "summary": summary.pk,
+        "from_seq": summary.from_seq,
+        "to_seq": summary.to_seq,
+    }
+
+
 def hidden_items(session: AgentSession) -> list[dict[str, Any]]:
     return [{"kind": "hidden", "from_seq": first, "to_seq": last} for first, last in session.hidden]
 
 
+def message_state(session: AgentSession, message: Message) -> str:
+    """Every message is exactly one of these: hidden by a restore, live (word for word), or summarised."""
+    if any(first <= message.seq <= last for first, last in session.hidden):
+        return "hidden"
+    return "live" if message.seq > session.base_seq or message.pinned else "summarised"
+
+
 def reweigh(session: AgentSession, frame: Frame, *, summary_tokens: int) -> None:
-    """Counts the live view anew from the kept messages' stored counts."""
+    """Counts the live view anew from the stored counts of what is still sent word for word."""
     parts = {
         name: session.parts[name]
         for name in ("base", "sections", "protocols", "memory")
         if name in session.parts
     }
     parts["summary"] = summary_tokens
-    rows = visible_messages(session).filter(seq__gt=session.base_seq).values_list("role", "counts")
-    for role, counts in rows.iterator(chunk_size=2000):
+    for role, counts in _weighed(session):
         parts[role] = parts.get(role, 0) + counts.get(frame.counter.name, 0)
     session.parts = parts
+    session.level = level_of(session, frame)
+
+
+def level_of(session: AgentSession, frame: Frame) -> str:
+    """Without observing anything: flags, signals and what is due stay as they are."""
+    return level(session.used_tokens, frame.policy.thresholds, total=frame.total, window=frame.context_window)
+
+
+def _weighed(session: AgentSession) -> Iterator[tuple[str, dict[str, int]]]:
+    """Role and counts of every message after the base, and of those before it that are always sent."""
+    visible = visible_messages(session)
+    folded = visible.filter(seq__lte=session.base_seq)
+    anchors = (session.first_user_seq, session.last_user_seq)
+    # Disjoint and each by an index of its own: one OR would read the whole archive.
+    for rows in (
+        visible.filter(seq__gt=session.base_seq),
+        folded.filter(pinned=True),
+        folded.filter(pinned=False, seq__in=anchors),
+    ):
+        yield from rows.values_list("role", "counts").iterator(chunk_size=2000)
 
 
 def summaries_of(session: AgentSession) -> list[Summary]:

@@ -98,7 +98,12 @@ def entry_json(entry: MemoryEntry) -> dict[str, Any]:
     }
 
 
-def _reweigh(session: AgentSession, frame: Frame) -> None:
+def weigh_memory(session: AgentSession, frame: Frame) -> None:
+    """Under the session's lock; the caller saves the session row."""
     rows = MemoryEntry.objects.filter(session=session, superseded_at=None).values_list("counts", flat=True)
     session.parts["memory"] = sum(counts.get(frame.counter.name, 0) for counts in rows)
+
+
+def _reweigh(session: AgentSession, frame: Frame) -> None:
+    weigh_memory(session, frame)
     session.save(update_fields=["parts"])
