@@ -9,7 +9,7 @@ from django.db import transaction
 
 from budgets.core.caps import Refusal
 from budgets.errors import CapBusy
-from budgets.models import Hold
+from budgets.models import Hold, Scope
 from budgets.services import holds
 from budgets.services.admission_sql import enter, limits_at
 from budgets.services.holds import Actual, Admission
@@ -18,13 +18,14 @@ from budgets.services.pricing import Estimate, estimate_cost, estimate_tokens
 from budgets.services.scopes import Spender, register_resolver
 from kernel.errors import ProblemError
 from sessions.models import AgentSession
-from sessions.services.approvals import ask
+from sessions.services.approvals import ask, pause_others
 from sessions.services.frames import frame_of
 from sessions.services.pauses import (
     approval_figures,
     cap_reached,
     figures,
     lock_in_order,
+    lock_what_is_free,
     pause_sessions,
     problem_of_state,
     sessions_under,
@@ -115,15 +116,22 @@ def _busy(refusal: Refusal) -> CapBusy:
 
 def _pause_and_ask(session: AgentSession, spender: Spender, refusal: Refusal) -> ProblemError:
     """Sessions first, then the approval: the order in which a decision takes them."""
-    affected = lock_in_order(sessions_under(refusal.limit, session))
+    own = lock_in_order(AgentSession.objects.filter(pk=session.pk))
+    stopped = problem_of_state(own[0])
+    if stopped is not None:
+        return stopped
     account = enter(spender.project_id)
     limits = limits_at(spender.scopes, account.now, account.zone)
     still = holds.refusal_now(limits, refusal.amount_nano, wrap_up=False)
     if still is None or still.busy or still.limit.cap_id != refusal.limit.cap_id:
         # Somebody raised the cap while we waited for the sessions.
         return _busy(still or refusal)
+    # Whoever waits for a second session while it holds one may die with another who does the same.
+    others = lock_what_is_free(sessions_under(still.limit, session).exclude(pk=session.pk))
     approval = ask(session, still.limit, needed_nano=refusal.amount_nano)
-    pause_sessions(affected, still.limit, approval)
+    pause_sessions([*own, *others], still.limit, approval)
+    if still.limit.scope != Scope.SESSION:
+        transaction.on_commit(lambda: pause_others(approval.pk, still.limit))
     return cap_reached(still.limit, approval)
 
 

@@ -42,10 +42,17 @@ def lock_in_order(rows: QuerySet[AgentSession]) -> list[AgentSession]:
     return list(rows.order_by("id").select_for_update())
 
 
+def lock_what_is_free(rows: QuerySet[AgentSession]) -> list[AgentSession]:
+    """Without waiting; who is busy now is paused after the transaction."""
+    return list(rows.order_by("id").select_for_update(skip_locked=True))
+
+
 def pause_sessions(sessions: Iterable[AgentSession], limit: Limit, approval: Approval) -> list[str]:
     """Pauses those that are active, under their locks, and tells each; returns which."""
     active = [session for session in sessions if session.state == State.ACTIVE]
     ids = [session.pk for session in active]
+    if not ids:
+        return ids
     AgentSession.objects.filter(pk__in=ids, state=State.ACTIVE).update(
         state=State.PAUSED, paused_by_cap=limit.cap_id, pause_reason=pause_reason(limit)
     )
@@ -137,14 +144,8 @@ def cap_reached(limit: Limit, approval: Approval | None) -> CapReached:
     )
 
 
-def refuse_when_stopped(session: AgentSession) -> None:
-    """Raises what a stopped session answers to whoever wants to spend or go on."""
-    problem = problem_of_state(session)
-    if problem is not None:
-        raise problem
-
-
 def problem_of_state(session: AgentSession) -> ProblemError | None:
+    """What a stopped session answers to whoever wants to spend or go on."""
     if session.state == State.ERASED:
         return SessionErased("The content of this session was erased.")
     if session.state == State.ENDED:

@@ -11,11 +11,14 @@ from django.db.models import F
 from budgets.models import Balance, Cap, Hold
 from budgets.services.holds import Admission
 from budgets.services.scopes import Spender
+from sessions.models import AgentSession, Approval
 from teams.models import Project
+from tests.api.client import Api
+from tests.api.money_calls import MoneyApi, money
 from tests.money import CENT, books_balance, cap_on, reserve, settle, spender_of
 from tests.proofs.racing import FULL, race
 
-__all__ = ["books_balance"]
+__all__ = ["books_balance", "money"]
 
 CALLERS = 200
 RUNS = 20 if FULL else 2
@@ -109,3 +112,24 @@ def test_a_cap_created_while_money_moves_counts_all_of_it(project: Project) -> N
     race(60, move_or_cap)
     states = set(Balance.objects.values_list("settled_nano", "reserved_nano"))
     assert states == {(30 * CENT, 24 * CENT)}
+
+
+def test_many_refusals_at_once_ask_one_question_and_pause_everybody(money: MoneyApi) -> None:
+    """Sessions of one project run into its cap together, half of them while a context is assembled."""
+    sessions = [money.open_session() for _ in range(24)]
+    money.cap("0.000001")
+    key = money.agent.key
+
+    def ask(number: int) -> int:
+        path = f"/sessions/{sessions[number]}"
+        if number % 2:
+            return Api(key=key).post(f"{path}/holds", {"estimate": {"cost_usd": "1"}}).status_code
+        return Api(key=key).post(f"{path}/context", {"max_output": 1000, "reserve": True}).status_code
+
+    assert set(race(len(sessions), ask)) == {402}
+    approval = Approval.objects.get()
+    assert approval.paused_sessions == sorted(sessions)
+    assert set(AgentSession.objects.values_list("state", flat=True)) == {"paused"}
+    answer = money.approver.post(f"/approvals/{approval.pk}/approve", {"amount_usd": "100"})
+    assert answer.status_code == 200
+    assert set(AgentSession.objects.values_list("state", flat=True)) == {"active"}
