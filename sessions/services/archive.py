@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 from django.db import transaction
 
 from kernel.jobs import queue as jobs
-from sessions.core.message import body_text
-from sessions.core.ranking import Corpus, Document, Ranked, rank
+from sessions.core.message import StoredMessage, body_text
+from sessions.core.ranking import Corpus, Document, Ranked, rank, search_terms, with_neighbours
 from sessions.core.reading import tool_calls
 from sessions.core.terms import document_terms, query_terms
-from sessions.models import AgentSession, ArchiveDocument, ArchiveIndex, ArchiveTerm, Message
+from sessions.models import AgentSession, ArchiveDocument, ArchiveIndex, ArchiveTerm
 from sessions.services.frames import Frame
-from sessions.services.store import stored_message
+from sessions.services.store import read_range
 
 INDEX_JOB = "index_archive"
 # Short transactions: appends go on between them.
-MESSAGES_PER_STEP = 100
+MESSAGES_PER_STEP = 25
+TERMS_PER_STATEMENT = 150
 # A term in more messages than this tells nothing about any of them; only its count goes on.
 MAX_POSTINGS = 2_000
 MAX_CANDIDATES = 600
-NEIGHBOURS = (-2, -1, 1, 2)
 MAX_QUERY_TERMS = 64
+MAX_SEARCH_TERMS = 400
+
+T = TypeVar("T")
 
 
 def index_up_to(session: AgentSession, frame: Frame, to_seq: int) -> None:
@@ -42,17 +46,28 @@ def request_indexing(session: AgentSession) -> None:
     )
 
 
-@transaction.atomic
 def _index_step(session: AgentSession, frame: Frame, to_seq: int) -> bool:
+    """One batch: the terms are made before the transaction, which then only writes."""
+    known = ArchiveIndex.objects.filter(session_id=session.pk).first()
+    done = known.indexed_to_seq if known else 0
+    last = min(to_seq, done + MESSAGES_PER_STEP)
+    if last <= done:
+        return False
+    messages = read_range(session, frame, first=done + 1, last=last)
+    documents = [(message.seq, _terms_of(message)) for message in messages]
+    _write_step(session, documents, after=done, last=last)
+    return last < to_seq
+
+
+@transaction.atomic
+def _write_step(
+    session: AgentSession, documents: Sequence[tuple[int, list[str]]], *, after: int, last: int
+) -> None:
     ArchiveIndex.objects.get_or_create(session_id=session.pk)
     index = ArchiveIndex.objects.select_for_update().get(session_id=session.pk)
-    last = min(to_seq, index.indexed_to_seq + MESSAGES_PER_STEP)
-    if last <= index.indexed_to_seq:
-        return False
-    rows = Message.objects.filter(session=session, seq__gt=index.indexed_to_seq, seq__lte=last).order_by(
-        "seq"
-    )
-    documents = [(row.seq, _terms_of(row, frame)) for row in rows]
+    # Erasing takes this row, too: whoever comes after it sees the session's state and writes nothing.
+    if index.indexed_to_seq != after or _is_erased(session):
+        return
     ArchiveDocument.objects.bulk_create(
         ArchiveDocument(session=session, seq=seq, terms=" ".join(terms)) for seq, terms in documents
     )
@@ -61,13 +76,16 @@ def _index_step(session: AgentSession, frame: Frame, to_seq: int) -> bool:
     index.documents += len(documents)
     index.total_terms += sum(len(terms) for _, terms in documents)
     index.save()
-    return last < to_seq
 
 
-def _terms_of(row: Message, frame: Frame) -> list[str]:
-    message = stored_message(row, frame)
+def _is_erased(session: AgentSession) -> bool:
+    return AgentSession.objects.filter(pk=session.pk, state=AgentSession.State.ERASED).exists()
+
+
+def _terms_of(message: StoredMessage) -> list[str]:
     calls = (f"{call.name} {call.raw}" for call in tool_calls(message))
-    return document_terms("\n".join([body_text(message.body), *calls]))
+    speaker = str(message.body.get("name") or "")
+    return document_terms("\n".join([body_text(message.body), *calls]), speaker=speaker)
 
 
 def _add_postings(session: AgentSession, documents: Sequence[tuple[int, list[str]]]) -> None:
@@ -75,22 +93,27 @@ def _add_postings(session: AgentSession, documents: Sequence[tuple[int, list[str
     for seq, terms in documents:
         for term in set(terms):
             found.setdefault(term, []).append(seq)
-    known = {
-        row.term: row
-        for chunk in _chunks(sorted(found), 500)
-        for row in ArchiveTerm.objects.filter(session=session, term__in=chunk)
-    }
-    fresh = [
-        ArchiveTerm(session=session, project_id=session.project_id, term=term, documents=len(seqs), seqs=seqs)
-        for term, seqs in found.items()
-        if term not in known
-    ]
-    ArchiveTerm.objects.bulk_create(fresh, batch_size=500)
-    for term, row in known.items():
-        row.documents += len(found[term])
-        if len(row.seqs) < MAX_POSTINGS:
-            row.seqs = row.seqs + found[term]
-    ArchiveTerm.objects.bulk_update(known.values(), ["documents", "seqs"], batch_size=200)
+    for chunk in batched(sorted(found), TERMS_PER_STATEMENT):
+        rows = ArchiveTerm.objects.filter(session=session, term__in=chunk)
+        known = {term: (count, seqs) for term, count, seqs in rows.values_list("term", "documents", "seqs")}
+        ArchiveTerm.objects.bulk_create(
+            [_posting(session, term, found[term], *known.get(term, (0, []))) for term in chunk],
+            update_conflicts=True,
+            unique_fields=["session", "term"],
+            update_fields=["documents", "seqs"],
+        )
+
+
+def _posting(
+    session: AgentSession, term: str, seqs: list[int], known_count: int, known_seqs: list[int]
+) -> ArchiveTerm:
+    return ArchiveTerm(
+        session=session,
+        project_id=session.project_id,
+        term=term,
+        documents=known_count + len(seqs),
+        seqs=known_seqs if len(known_seqs) >= MAX_POSTINGS else [*known_seqs, *seqs],
+    )
 
 
 def search(session: AgentSession, query: str) -> list[Ranked]:
@@ -99,31 +122,34 @@ def search(session: AgentSession, query: str) -> list[Ranked]:
     index = ArchiveIndex.objects.filter(session_id=session.pk).first()
     if not wanted or index is None or not index.documents:
         return []
-    rows = {row.term: row for row in ArchiveTerm.objects.filter(session=session, term__in=wanted)}
-    candidates = _candidates(rows.values())
-    around = {seq + step for seq in candidates for step in (0, *NEIGHBOURS)}
+    rows = ArchiveTerm.objects.filter(session=session, term__in=search_terms(wanted)[:MAX_SEARCH_TERMS])
+    postings = {term: (count, seqs) for term, count, seqs in rows.values_list("term", "documents", "seqs")}
+    around = with_neighbours(_candidates(postings, wanted))
     documents = [
-        Document(seq=row.seq, terms=row.terms.split(" "), tokens=0)
-        for row in ArchiveDocument.objects.filter(session=session, seq__in=around)
+        Document(seq=seq, terms=terms.split(" "), tokens=0)
+        for chunk in batched(around, 500)
+        for seq, terms in ArchiveDocument.objects.filter(session=session, seq__in=chunk).values_list(
+            "seq", "terms"
+        )
     ]
     corpus = Corpus(
         documents=index.documents,
         average_terms=index.total_terms / index.documents,
-        frequencies={term: row.documents for term, row in rows.items()},
+        frequencies={term: count for term, (count, _) in postings.items()},
     )
     return rank(documents, wanted, corpus)
 
 
-def _candidates(rows: Iterable[ArchiveTerm]) -> set[int]:
-    """The rarest terms first, until there are enough candidates to rank; the newest of a common term."""
+def _candidates(postings: Mapping[str, tuple[int, list[int]]], wanted: Collection[str]) -> set[int]:
+    """The query's own terms first, the rarest before the others, until there are enough to rank."""
     chosen: set[int] = set()
-    for row in sorted(rows, key=lambda row: (row.documents, row.term)):
+    for term in sorted(postings, key=lambda term: (term not in wanted, postings[term][0], term)):
         room = MAX_CANDIDATES - len(chosen)
         if room <= 0:
             break
-        chosen.update(row.seqs[-room:])
+        chosen.update(postings[term][1][-room:])
     return chosen
 
 
-def _chunks(items: Sequence[str], size: int) -> Iterable[Sequence[str]]:
+def batched(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
     return (items[start : start + size] for start in range(0, len(items), size))

@@ -40,9 +40,7 @@ def plan_compaction(session: AgentSession) -> Planned:
         target_tokens=frame.target_tokens,
         tail_room_tokens=tail_room(frame),
         # What the provider reports beyond our count (tools, its own wrapping) cannot be folded either.
-        fixed_tokens=max(
-            0, used - sum(m.tokens for m in live) - old_summary - _excess_memory(session, frame)
-        ),
+        fixed_tokens=max(0, used - movable),
         latest_user_seq=session.last_user_seq or None,
         pinned={session.first_user_seq},
         minimum_progress_bp=frame.policy.compaction.minimum_progress_bp,

@@ -101,9 +101,13 @@ def hidden_items(session: AgentSession) -> list[dict[str, Any]]:
     return [{"kind": "hidden", "from_seq": first, "to_seq": last} for first, last in session.hidden]
 
 
+def is_hidden(session: AgentSession, seq: int) -> bool:
+    return any(first <= seq <= last for first, last in session.hidden)
+
+
 def message_state(session: AgentSession, message: Message) -> str:
     """Every message is exactly one of these: hidden by a restore, live (word for word), or summarised."""
-    if any(first <= message.seq <= last for first, last in session.hidden):
+    if is_hidden(session, message.seq):
         return "hidden"
     return "live" if message.seq > session.base_seq or message.pinned else "summarised"
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from sessions.core.message import Hit, body_text
+from sessions.core.terms import query_terms
 from sessions.models import AgentSession, ArchiveTerm
 from sessions.services import archive
 from sessions.services.frames import Frame
+from sessions.services.manifests import is_hidden
 from sessions.services.store import messages_by_seq
 
 MAX_HITS = 60
@@ -26,13 +28,14 @@ def hits_for(session: AgentSession, frame: Frame, query: str) -> list[Hit]:
 
 
 def _hits_in(session: AgentSession, frame: Frame, query: str, *, up_to: int, limit: int) -> list[Hit]:
-    ranked = [row for row in archive.search(session, query) if row.seq <= up_to][:limit]
+    found = [row for row in archive.search(session, query) if row.seq <= up_to]
+    ranked = [row for row in found if not is_hidden(session, row.seq)][:limit]
     messages = messages_by_seq(session, frame, (row.seq for row in ranked))
     hits = []
     for row in ranked:
         message = messages.get(row.seq)
         text = body_text(message.body) if message else ""
-        if message and text.strip():
+        if message and text.strip() and not message.pinned:
             ref = f"{session.pk}#{row.seq} {message.role}"
             hits.append(Hit(ref=ref, text=text, tokens=frame.counter.count(text), score=row.score))
     return hits
@@ -40,7 +43,7 @@ def _hits_in(session: AgentSession, frame: Frame, query: str, *, up_to: int, lim
 
 def _similar_sessions(session: AgentSession, query: str) -> list[AgentSession]:
     """Sessions of the same project in which the query's terms are rare and present."""
-    terms = archive.query_terms(query)[: archive.MAX_QUERY_TERMS]
+    terms = query_terms(query)[: archive.MAX_QUERY_TERMS]
     rows = ArchiveTerm.objects.filter(project_id=session.project_id, term__in=terms).exclude(session=session)
     score: dict[str, float] = {}
     for session_id, documents in rows.order_by("documents").values_list("session_id", "documents")[:500]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sessions.core.message import body_text
-from sessions.core.ranking import Document, corpus_of, rank
+from sessions.core.ranking import Document, Ranked, corpus_of, rank
 from sessions.core.terms import document_terms, query_terms
 from sessions.models import AgentSession, ArchiveIndex, Message
 from sessions.services import archive
@@ -15,12 +15,13 @@ MAX_UNINDEXED = 500
 
 
 def search_messages(session: AgentSession, frame: Frame, query: str, *, limit: int) -> list[Message]:
-    best = [row.seq for row in [*_search_unindexed(session, query), *archive.search(session, query)]][:limit]
+    found = [*_search_unindexed(session, query), *archive.search(session, query)]
+    best = [row.seq for row in sorted(found, key=lambda row: (-row.score, -row.seq))][:limit]
     rows = {row.seq: row for row in Message.objects.filter(session=session, seq__in=best)}
     return [rows[seq] for seq in best if seq in rows]
 
 
-def _search_unindexed(session: AgentSession, query: str) -> list[archive.Ranked]:
+def _search_unindexed(session: AgentSession, query: str) -> list[Ranked]:
     index = ArchiveIndex.objects.filter(session_id=session.pk).first()
     done = index.indexed_to_seq if index else 0
     rows = Message.objects.filter(session=session, seq__gt=done).order_by("-seq")[:MAX_UNINDEXED]
