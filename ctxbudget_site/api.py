@@ -9,6 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, AuthorizationError, HttpError, ValidationError
 
+from analytics.api import router as analytics_router
 from budgets.api import router as budgets_router
 from budgets.core.errors import BudgetRuleError, NoInputRoom, PolicyInvalid
 from kernel.errors import FieldProblem, Forbidden, Invalid, NotFound, ProblemError, TooLarge, Unavailable
@@ -30,6 +31,7 @@ api = NinjaAPI(
 )
 api.add_router("", budgets_router)
 api.add_router("", sessions_router)
+api.add_router("", analytics_router)
 
 
 @api.exception_handler(ProblemError)

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db import transaction
 
-from budgets.tokens import cut_to_tokens, message_tokens
+from budgets.tokens import cut_to_tokens, message_tokens, reply_tokens
 from kernel.clock import read_now
 from kernel.errors import Invalid, ProblemError
 from kernel.ids import new_id
@@ -119,7 +119,7 @@ def _request(
     # A one-off smaller budget must not move the boundary that the session's own budget keeps stable.
     own_budget = wish.budget_tokens is None
     cut_seq = session.cut_seq if own_budget else session.base_seq
-    tail = read_tail(session, frame, after_seq=max(session.base_seq, cut_seq), room_tokens=frame.total)
+    tail = read_tail(session, frame, after_seq=session.base_seq, room_tokens=frame.total)
     name = frame.counter.name
     head, middle = _story_parts(session, frame, tail)
     return AssemblyRequest(
@@ -162,6 +162,7 @@ def _request(
         interventions=intervention_text,
         previous_prefix=[tuple(piece) for piece in session.last_prefix] if own_budget else [],
         sticky=wish.sticky,
+        overhead_tokens=reply_tokens(frame.counter),
         source=frame.counter.source,
     )
 

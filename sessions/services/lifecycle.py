@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +12,7 @@ from budgets.services.profiles import resolve_profile
 from kernel.clock import read_now
 from kernel.errors import Conflict, Invalid
 from kernel.ids import new_id
-from sessions.models import AgentSession, Message, SectionContent
+from sessions.models import AgentSession, MemoryEntry, Message, SectionContent, Summary
 from sessions.services.checkpoints import write_checkpoint
 from sessions.services.compaction_requests import request_due_compaction
 from sessions.services.frames import Frame, frame_of
@@ -152,11 +153,15 @@ def _recounted_texts(session: AgentSession, frame: Frame) -> dict[str, int]:
         row.tokens = frame.counter.count(from_bytes(row.body))
     SectionContent.objects.bulk_update(sections, ["tokens"])
     counted = {"sections": sum(row.tokens for row in sections)}
-    for part, rows in (("summary", summaries_of(session)), ("memory", memory_in_fill_order(session, frame))):
-        for row in rows:
-            row.counts = {**row.counts, frame.counter.name: frame.counter.count(from_bytes(row.body))}
-            row.save(update_fields=["counts"])
-            counted[part] = counted.get(part, 0) + row.counts[frame.counter.name]
+    kept: dict[str, Sequence[Summary | MemoryEntry]] = {
+        "summary": summaries_of(session),
+        "memory": memory_in_fill_order(session, frame),
+    }
+    for part, entries in kept.items():
+        for entry in entries:
+            entry.counts = {**entry.counts, frame.counter.name: frame.counter.count(from_bytes(entry.body))}
+            entry.save(update_fields=["counts"])
+            counted[part] = counted.get(part, 0) + entry.counts[frame.counter.name]
     return counted
 
 

@@ -1,0 +1,175 @@
+"""GET /usage, /usage/summary and /analytics/…: JSON, CSV or NDJSON by Accept."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Annotated, Any, Literal
+
+from django.http import HttpResponse, HttpResponseBase
+from ninja import Query, Router
+
+from analytics import queries
+from analytics.exports import respond
+from analytics.filters import UsageFilter, usage_filter
+from analytics.forecasts import forecast
+from kernel.clock import read_now
+from kernel.errors import Invalid
+from kernel.http.replies import decode_cursor, page_of, reply_cached
+from kernel.http.schemas import Cursor, Limit, usd
+from sessions.services.store import find_session
+from teams.auth import READERS, ApiRequest
+from teams.models import Project
+
+router = Router(tags=["Usage and analytics"])
+
+Range = Annotated[str, Query("7d", max_length=6)]
+Moment = Annotated[datetime | None, Query(None)]
+Choice = Annotated[str | None, Query(None, max_length=200)]
+FORECAST_DAYS = 14
+EXPORT_FORMATS = ("text/csv", "application/x-ndjson")
+
+
+@router.get("/usage", response=dict[str, Any])
+def list_usage(
+    request: ApiRequest,
+    limit: Limit,
+    cursor: Cursor,
+    range: Range = "7d",
+    since: Moment = None,
+    until: Moment = None,
+    model: Choice = None,
+    session: Choice = None,
+) -> HttpResponseBase:
+    """Every reported turn, newest first; CSV and NDJSON stream all of them."""
+    wanted = _filter(request, range, since, until, model, None)
+    session_id = find_session(project_id=wanted.project_id, ref=session).pk if session else None
+    rows = queries.turn_rows(wanted, session_id=session_id)
+    if any(kind in request.headers.get("Accept", "") for kind in EXPORT_FORMATS):
+        return respond(
+            request, (queries.turn_json(row) for row in rows.iterator(chunk_size=500)), name="usage"
+        )
+    after = decode_cursor(cursor)
+    if after is not None:
+        if not after.isdigit() or len(after) > 18:
+            raise Invalid("That cursor was not made by this server.", code="invalid_cursor")
+        rows = rows.filter(pk__lt=int(after))
+    page = page_of(list(rows[: limit + 1]), limit=limit, key=lambda row: str(row.pk), shape=queries.turn_json)
+    return reply_cached(request, page)
+
+
+@router.get("/usage/summary", response=dict[str, Any])
+def usage_summary(
+    request: ApiRequest,
+    range: Range = "7d",
+    since: Moment = None,
+    until: Moment = None,
+    model: Choice = None,
+    profile: Choice = None,
+) -> HttpResponse:
+    """Totals of the range: tokens, cost, average usage and over-budget turns."""
+    wanted = _filter(request, range, since, until, model, profile)
+    shown = {"since": _utc(wanted.since), "until": _utc(wanted.until), **queries.totals(wanted)}
+    return reply_cached(request, shown)
+
+
+@router.get("/analytics/usage", response=dict[str, Any])
+def analytics_usage(
+    request: ApiRequest,
+    range: Range = "7d",
+    since: Moment = None,
+    until: Moment = None,
+    model: Choice = None,
+    profile: Choice = None,
+    by: Annotated[Literal["hour", "day"], Query("day")] = "day",
+) -> HttpResponseBase:
+    wanted = _filter(request, range, since, until, model, profile)
+    rows = queries.usage_over_time(wanted, by=by, zone=_zone(request))
+    return respond(request, rows, name="usage-over-time")
+
+
+@router.get("/analytics/models", response=dict[str, Any])
+def analytics_models(
+    request: ApiRequest,
+    range: Range = "7d",
+    since: Moment = None,
+    until: Moment = None,
+    profile: Choice = None,
+) -> HttpResponseBase:
+    wanted = _filter(request, range, since, until, None, profile)
+    return respond(request, queries.by_model(wanted), name="models")
+
+
+@router.get("/analytics/sections", response=dict[str, Any])
+def analytics_sections(
+    request: ApiRequest,
+    range: Range = "7d",
+    since: Moment = None,
+    until: Moment = None,
+    model: Choice = None,
+    profile: Choice = None,
+) -> HttpResponseBase:
+    """Planned against actual, per section."""
+    wanted = _filter(request, range, since, until, model, profile)
+    return respond(request, queries.by_section(wanted), name="sections")
+
+
+@router.get("/analytics/over-budget", response=dict[str, Any])
+def analytics_over_budget(
+    request: ApiRequest,
+    range: Range = "7d",
+    since: Moment = None,
+    until: Moment = None,
+    model: Choice = None,
+    profile: Choice = None,
+) -> HttpResponseBase:
+    wanted = _filter(request, range, since, until, model, profile)
+    return respond(request, queries.over_budget(wanted), name="over-budget")
+
+
+@router.get("/analytics/compaction", response=dict[str, Any])
+def analytics_compaction(
+    request: ApiRequest, range: Range = "7d", since: Moment = None, until: Moment = None
+) -> HttpResponse:
+    """What compaction saved, with its formula."""
+    wanted = _filter(request, range, since, until, None, None)
+    return reply_cached(request, queries.compaction_savings(wanted))
+
+
+@router.get("/analytics/forecast", response=dict[str, Any])
+def analytics_forecast(request: ApiRequest) -> HttpResponse:
+    """The daily burn and its basis, or "not enough data"."""
+    request.auth.require(*READERS)
+    now = read_now()
+    days = queries.daily_spend(
+        request.auth.project_id, since=now - timedelta(days=FORECAST_DAYS), zone=_zone(request)
+    )
+    found = forecast(days, remaining_nano=None, now=now)
+    shown = {"enough_data": found.enough_data, "daily_usd": usd(found.daily_nano), "basis": found.basis}
+    return reply_cached(request, shown)
+
+
+def _filter(
+    request: ApiRequest,
+    range: str,
+    since: datetime | None,
+    until: datetime | None,
+    model: str | None,
+    profile: str | None,
+) -> UsageFilter:
+    request.auth.require(*READERS)
+    return usage_filter(
+        project_id=request.auth.project_id,
+        range=range,
+        since=since,
+        until=until,
+        model=model,
+        profile_id=profile,
+    )
+
+
+def _zone(request: ApiRequest) -> str:
+    return Project.objects.values_list("time_zone", flat=True).get(pk=request.auth.project_id)
+
+
+def _utc(moment: datetime) -> str:
+    return moment.isoformat().replace("+00:00", "Z")
