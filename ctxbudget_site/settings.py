@@ -36,7 +36,9 @@ def database_from(url: str) -> dict[str, Any]:
         return _sqlite(unquote(parts.path)[1:] if parts.path.startswith("//") else unquote(parts.path))
     if parts.scheme in ("postgres", "postgresql"):
         return _postgres(parts)
-    raise SystemExit(f"CTXBUDGET_DATABASE_URL must begin with sqlite:// or postgres://, not {parts.scheme!r}.")
+    raise SystemExit(
+        f"CTXBUDGET_DATABASE_URL must begin with sqlite:// or postgres://, not {parts.scheme!r}."
+    )
 
 
 def _sqlite(path: str) -> dict[str, Any]:
@@ -96,6 +98,7 @@ INSTALLED_APPS = [
     "budgets",
     "providers",
     "sessions",
+    "analytics",
     "ctxbudget_site",
 ]
 
@@ -133,12 +136,15 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "ctxbudget_site.console.context.frame",
             ]
         },
     }
 ]
 
-DATABASES = {"default": database_from(env_str("DATABASE_URL") or f"sqlite:///{DATA_DIR / 'ctxbudget.sqlite3'}")}
+DATABASES = {
+    "default": database_from(env_str("DATABASE_URL") or f"sqlite:///{DATA_DIR / 'ctxbudget.sqlite3'}")
+}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 REDIS_URL = env_str("REDIS_URL")
@@ -182,7 +188,7 @@ MAX_MESSAGE_CHARACTERS = 1_048_576
 MAX_BATCH_EVENTS = 1000
 
 # Celery carries job ids; nothing is lost with its messages.
-CELERY_BROKER_URL = REDIS_URL or "filesystem://"
+CELERY_BROKER_URL = REDIS_URL or "filesystem://localhost"
 CELERY_BROKER_TRANSPORT_OPTIONS = (
     {"visibility_timeout": 300}
     if REDIS_URL

@@ -1,7 +1,7 @@
 """Where everything answers."""
 
 from django.contrib import admin
-from django.urls import path
+from django.urls import include, path
 
 from ctxbudget_site.api import api
 from ctxbudget_site.health import healthz, readyz
@@ -13,4 +13,5 @@ urlpatterns = [
     path("readyz", readyz),
     path("metrics", metrics),
     path("admin/", admin.site.urls),
+    path("", include("ctxbudget_site.console.urls")),
 ]

@@ -1,0 +1,79 @@
+"""Numbers, money and names as people read them; nothing here decides anything."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from kernel.clock import read_now
+
+NANO = 10**9
+NO_PRICE = "— no price"
+_STEPS = ((10**9, "B"), (10**6, "M"), (10**3, "k"))
+
+
+def tokens(count: int | None) -> str:
+    """146,000 as 146.0k; small numbers exactly."""
+    if count is None:
+        return "—"
+    size = abs(count)
+    for step, letter in _STEPS:
+        if size >= step:
+            tenths = size * 10 // step
+            sign = "−" if count < 0 else ""
+            return f"{sign}{tenths // 10:,}.{tenths % 10}{letter}"
+    return f"{count:,}".replace("-", "−")
+
+
+def exact(count: int | None) -> str:
+    return "—" if count is None else f"{count:,}".replace("-", "−")
+
+
+def signed(count: int) -> str:
+    return f"+{tokens(count)}" if count > 0 else tokens(count)
+
+
+def dollars(nano: int | None) -> str:
+    """Cents above one dollar, more places below; an unknown price is said, never $0.00."""
+    if nano is None:
+        return NO_PRICE
+    sign, size = ("−", -nano) if nano < 0 else ("", nano)
+    if size and size < NANO // 100:
+        places = f"{size:09d}".rstrip("0")
+        return f"{sign}$0.{places[: max(4, len(places) - len(places.lstrip('0')) + 2)]}"
+    cents = (size + NANO // 200) // (NANO // 100)
+    return f"{sign}${cents // 100:,}.{cents % 100:02d}"
+
+
+def percent(part: int | None, whole: int | None) -> str:
+    if part is None or not whole:
+        return "—"
+    tenths = part * 1000 // whole
+    return f"{tenths // 10} %" if tenths >= 100 or tenths % 10 == 0 else f"{tenths // 10}.{tenths % 10} %"
+
+
+def basis_points(value: int) -> str:
+    whole, rest = divmod(value, 100)
+    return f"{whole}.{rest:02d} %" if rest else f"{whole} %"
+
+
+def span(length: timedelta) -> str:
+    seconds = int(abs(length.total_seconds()))
+    for unit, name in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= unit:
+            return f"{seconds // unit} {name}"
+    return f"{seconds} s"
+
+
+def since(moment: datetime | None) -> str:
+    if moment is None:
+        return "never"
+    length = read_now() - moment
+    if abs(length) < timedelta(seconds=5):
+        return "just now"
+    return f"{span(length)} ago" if length > timedelta(0) else f"in {span(length)}"
+
+
+def plain_name(name: str) -> str:
+    """recent_messages as Recent messages."""
+    words = name.replace("_", " ").replace("-", " ").strip()
+    return words[:1].upper() + words[1:]

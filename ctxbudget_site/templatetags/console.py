@@ -1,0 +1,130 @@
+"""Filters and tags that every page of the console uses."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django import template
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from ctxbudget_site.console import wording
+from teams.pages import who_can
+
+register = template.Library()
+
+register.filter("tokens", wording.tokens)
+register.filter("exact", wording.exact)
+register.filter("signed", wording.signed)
+register.filter("dollars", wording.dollars)
+register.filter("bp", wording.basis_points)
+register.filter("plain_name", wording.plain_name)
+register.filter("percent_of", wording.percent)
+register.filter("span", wording.span)
+
+_LEVELS = {"normal": ("●", "ok"), "warning": ("▲", "warn"), "critical": ("■", "bad")}
+_STATES = {
+    "active": ("▶", "ok", "active"),
+    "paused": ("‖", "warn", "paused"),
+    "wrapping_up": ("◐", "warn", "wrapping up"),
+    "exhausted": ("■", "bad", "exhausted"),
+    "ended": ("✓", "calm", "ended"),
+    "erased": ("∅", "calm", "erased"),
+    "queued": ("…", "calm", "queued"),
+    "running": ("▶", "info", "running"),
+    "done": ("✓", "ok", "done"),
+    "dead": ("✕", "bad", "failed"),
+    "cancelled": ("∅", "calm", "cancelled"),
+    "pending": ("?", "warn", "waiting"),
+    "approved": ("✓", "ok", "approved"),
+    "declined": ("✕", "bad", "declined"),
+}
+
+
+@register.simple_tag
+def moment(value: datetime | None, style: str = "since") -> SafeString:
+    """UTC in the markup; the browser shows it in the viewer's own zone."""
+    if value is None:
+        return format_html('<span class="quiet">{}</span>', "never" if style == "since" else "—")
+    text = wording.since(value) if style == "since" else f"{value:%Y-%m-%d %H:%M} UTC"
+    stamp = value.isoformat().replace("+00:00", "Z")
+    return format_html('<time datetime="{}" data-style="{}" title="{}">{}</time>', stamp, style, stamp, text)
+
+
+@register.simple_tag
+def level_pill(level: str) -> SafeString:
+    sign, tone = _LEVELS.get(level, ("●", "calm"))
+    return format_html(
+        '<span class="pill {}"><span aria-hidden="true">{}</span> {}</span>', tone, sign, level
+    )
+
+
+@register.simple_tag
+def state_pill(state: str, reason: str = "") -> SafeString:
+    sign, tone, words = _STATES.get(state, ("●", "calm", state))
+    shown = f"{words}: {reason}" if reason else words
+    return format_html(
+        '<span class="pill {}"><span aria-hidden="true">{}</span> {}</span>', tone, sign, shown
+    )
+
+
+@register.simple_tag
+def source_mark(source: str) -> SafeString:
+    """Where a token number comes from; said beside every one."""
+    meanings = {
+        "reported": "the provider said so",
+        "counted": "counted with the model's own tokenizer",
+        "calibrated": "counted, then corrected by what this provider reported before",
+        "estimated": "estimated: this model's tokenizer is not public",
+        "stale": "reported before the last change",
+        "catalogue": "from the shipped catalogue",
+        "override": "set by hand for this project",
+        "fallback": "unknown model: the profile's fallback window",
+    }
+    return format_html('<span class="source" title="{}">{}</span>', meanings.get(source, source), source)
+
+
+@register.filter
+def who_may(ability: str) -> str:
+    return who_can(ability)
+
+
+@register.filter
+def at(table: Any, key: str) -> Any:
+    """A value of a table by a name that is itself a variable."""
+    return table.get(key)
+
+
+@register.filter
+def words(text: str) -> list[str]:
+    return text.split()
+
+
+@register.filter
+def may(visitor: Any, ability: str) -> bool:
+    return bool(visitor.may(ability))
+
+
+@register.filter
+def width_of(part: int, whole: int) -> str:
+    """A percentage for SVG, 0 to 100, with one decimal."""
+    tenths = min(1000, max(0, part) * 1000 // whole) if whole > 0 else 0
+    return f"{tenths // 10}.{tenths % 10}"
+
+
+@register.simple_tag(takes_context=True)
+def with_query(context: dict[str, Any], **changes: Any) -> str:
+    """The present address with some parameters changed; None removes one."""
+    query = context["request"].GET.copy()
+    for name, value in changes.items():
+        query.pop(name, None)
+        if value is not None and value != "":
+            query[name] = value
+    return f"?{query.urlencode()}" if query else "?"
+
+
+@register.inclusion_tag("console/gauge.html")
+def gauge(part: int, whole: int, level: str = "", mark: int = 0) -> dict[str, Any]:
+    tone = _LEVELS.get(level, ("", ""))[1]
+    return {"part": part, "whole": whole, "tone": tone, "mark": mark}

@@ -1,0 +1,1 @@
+"""Pages about sessions and what people decide about them; they read, and let the services write."""

@@ -1,0 +1,172 @@
+"""What a person can do to a session: see what would happen first, then do it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.views.decorators.http import require_POST
+
+from budgets.core.errors import NoInputRoom
+from budgets.services.audit import Author
+from budgets.services.models import resolve_model
+from kernel.errors import Invalid
+from kernel.http.requests import request_id_of
+from sessions.models import AgentSession
+from sessions.services import by_hand
+from sessions.services.checkpoint_diffs import diff_checkpoints
+from sessions.services.checkpoints import find_checkpoint
+from sessions.services.compaction import plan_compaction, plan_json
+from sessions.services.frames import frame_of
+from sessions.services.lifecycle import Change
+from sessions.services.restores import preview_restore
+from sessions.views.finding import session_page
+from teams.pages import PageRequest
+
+REFUSALS = {
+    "nothing_to_fold": "There is nothing old enough to fold away.",
+    "too_little_progress": "Folding would save less than the profile's minimum progress.",
+    "floor_too_large": "What may not be folded is larger than the budget; shorten it or use a larger model.",
+}
+
+
+def author_of(request: PageRequest) -> Author:
+    return Author(actor=request.visitor.actor, request_id=request_id_of(request))
+
+
+def back_to(session: AgentSession, tab: str = "") -> HttpResponseRedirect:
+    return HttpResponseRedirect(f"/sessions/{session.pk}" + (f"?tab={tab}" if tab else ""))
+
+
+@session_page
+def compact(request: PageRequest, session: AgentSession) -> HttpResponse:
+    """The plan first; folding starts only when it is confirmed."""
+    if request.method == "POST":
+        request.visitor.require("manage")
+        by_hand.compact(project_id=session.project_id, session_id=session.pk, author=author_of(request))
+        messages.success(request, "Compaction is queued; this page follows it.")
+        return back_to(session)
+    plan = plan_json(plan_compaction(session))
+    context = {"session": session, "plan": plan, "refusal": REFUSALS.get(plan.get("reason", ""))}
+    return render(request, "sessions/compact.html", context)
+
+
+@require_POST
+@session_page
+def checkpoint(request: PageRequest, session: AgentSession) -> HttpResponse:
+    request.visitor.require("manage")
+    row = by_hand.checkpoint(project_id=session.project_id, session_id=session.pk, author=author_of(request))
+    messages.success(request, f"Checkpoint {row.number} is written.")
+    return back_to(session, "checkpoints")
+
+
+@require_POST
+@session_page
+def set_state(request: PageRequest, session: AgentSession) -> HttpResponse:
+    """Pause, resume or end by hand; what a cap paused only an approval resumes."""
+    request.visitor.require("manage")
+    state = request.POST.get("state", "")
+    by_hand.change(
+        project_id=session.project_id,
+        session_id=session.pk,
+        change=Change(state=state),
+        author=author_of(request),
+    )
+    messages.success(request, f"The session is {state} now.")
+    return back_to(session)
+
+
+@session_page
+def switch_model(request: PageRequest, session: AgentSession) -> HttpResponse:
+    """The fit first: what the new window leaves of the budget, and whether compaction becomes due."""
+    model = (request.POST if request.method == "POST" else request.GET).get("model", "").strip()
+    if request.method == "POST":
+        request.visitor.require("manage")
+        if not model:
+            raise Invalid("Name the model to switch to.", code="invalid_model")
+        by_hand.change(
+            project_id=session.project_id,
+            session_id=session.pk,
+            change=Change(model=model),
+            author=author_of(request),
+        )
+        messages.success(request, f"The session uses {model} now and was budgeted anew.")
+        return back_to(session)
+    context = {
+        "session": session,
+        "model": model,
+        "now": frame_of(session),
+        "fit": _fit(session, model) if model else None,
+    }
+    return render(request, "sessions/switch.html", context)
+
+
+def _fit(session: AgentSession, model: str) -> dict[str, Any]:
+    resolved = resolve_model(project_id=session.project_id, name=model)
+    try:
+        frame = frame_of(session, model=model)
+    except NoInputRoom as problem:
+        return {"refusal": problem.detail, "resolved": resolved}
+    return {
+        "frame": frame,
+        "resolved": resolved,
+        "left": frame.total - session.used_tokens,
+        "fits": session.used_tokens <= frame.total,
+        "same_counter": frame.counter.name == session.tokenizer,
+    }
+
+
+@session_page
+def restore(request: PageRequest, session: AgentSession, number: str) -> HttpResponse:
+    """Whether the checkpoint fits, and what would be hidden; undoable."""
+    if request.method == "POST":
+        request.visitor.require("manage")
+        undo = by_hand.restore(
+            project_id=session.project_id,
+            session_id=session.pk,
+            number=number,
+            author=author_of(request),
+        )
+        messages.success(request, f"Restored. Checkpoint {undo.number} undoes it.")
+        return back_to(session, "checkpoints")
+    checkpoint = find_checkpoint(session, number)
+    context = {
+        "session": session,
+        "checkpoint": checkpoint,
+        "preview": preview_restore(
+            project_id=session.project_id, ref=session.pk, checkpoint_ref=str(checkpoint.number)
+        ),
+        "hidden": max(0, session.head_seq - checkpoint.head_seq),
+    }
+    return render(request, "sessions/restore.html", context)
+
+
+@session_page
+def diff(request: PageRequest, session: AgentSession) -> HttpResponse:
+    before = find_checkpoint(session, request.GET.get("from", ""))
+    after = find_checkpoint(session, request.GET.get("to", ""))
+    if before.number > after.number:
+        before, after = after, before
+    found = diff_checkpoints(session, before, after)
+    context = {
+        "session": session,
+        "before": before,
+        "after": after,
+        "diff": found,
+        "from_checkpoint": found["from"],
+        "delta": sum(found["tokens"].values()),
+    }
+    return render(request, "sessions/diff.html", context)
+
+
+@require_POST
+@session_page
+def dismiss_dead_end(request: PageRequest, session: AgentSession, note_id: str) -> HttpResponse:
+    request.visitor.require("manage")
+    by_hand.dismiss_dead_end(
+        project_id=session.project_id, session_id=session.pk, note_id=note_id, author=author_of(request)
+    )
+    messages.success(request, "The finding is dismissed and will not be found again.")
+    return back_to(session, "scratch")
