@@ -18,6 +18,7 @@ class Candidate:
     model: str
     context_window: int | None
     latency_cap: int | None = None
+    prompt_limit: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +48,13 @@ def _row(
     size = window_size(policy.window, candidate.context_window)
     window, allocation, refusal = None, None, None
     try:
-        window = window_budget(policy.window, size.tokens, mode=mode, latency_cap=candidate.latency_cap)
+        window = window_budget(
+            policy.window,
+            size.tokens,
+            mode=mode,
+            latency_cap=candidate.latency_cap,
+            prompt_limit=candidate.prompt_limit,
+        )
         allocation = allocate(policy, window.max_input, measured)
     except NoInputRoom as error:
         refusal = error.detail

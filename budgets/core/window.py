@@ -41,9 +41,13 @@ def window_budget(
     mode: str | None = None,
     max_output: int | None = None,
     latency_cap: int | None = None,
+    prompt_limit: int | None = None,
 ) -> WindowBudget:
-    """max_output is what this one call asks for: input and output together never pass the window."""
-    _refuse_negative(context_window, max_output, latency_cap)
+    """max_output is what this one call asks for: input and output together never pass the window.
+
+    prompt_limit is the vendor's own limit of a prompt, where that is below the window.
+    """
+    _refuse_negative(context_window, max_output, latency_cap, prompt_limit)
     safe = share_of(context_window, policy.safety_bp)
     if policy.use_latency_cap and latency_cap is not None:
         safe = min(safe, latency_cap)
@@ -56,7 +60,7 @@ def window_budget(
         context_window=context_window,
         safe=safe,
         output_reserve=reserve,
-        max_input=safe - reserve,
+        max_input=safe - reserve if prompt_limit is None else min(safe - reserve, prompt_limit),
         mode=mode or NORMAL_MODE,
     )
 

@@ -82,6 +82,7 @@ def compare(
             model=card.name,
             context_window=card.fact("context_window"),
             latency_cap=card.fact("latency_cap"),
+            prompt_limit=card.prompt_limit,
         )
         for card in cards
     ]
@@ -90,15 +91,21 @@ def compare(
 
 
 def _window(project_id: str, policy: WindowPolicy, wanted: Wanted) -> Window | None:
-    tokens, latency_cap, source = wanted.context_window, None, GIVEN
+    tokens, latency_cap, prompt_limit, source = wanted.context_window, None, None, GIVEN
     if wanted.model is not None:
         # Read afresh: whoever has just changed a model asks here what came of it.
         card = model_card(project_id=project_id, name=wanted.model)
         model = resolved(card, policy.fallback_tokens)
-        tokens, latency_cap, source = model.context_window, model.latency_cap, model.source
+        tokens, source = model.context_window, model.source
+        latency_cap, prompt_limit = model.latency_cap, model.prompt_limit
     if tokens is None:
         return None
     budget = window_budget(
-        policy, tokens, mode=wanted.mode, max_output=wanted.max_output, latency_cap=latency_cap
+        policy,
+        tokens,
+        mode=wanted.mode,
+        max_output=wanted.max_output,
+        latency_cap=latency_cap,
+        prompt_limit=prompt_limit,
     )
     return Window(budget=budget, source=source)

@@ -38,6 +38,7 @@ class ResolvedModel:
     tokenizer: str
     source: str
     price: Price | None
+    prompt_limit: int | None = None
     ratio_bp: int = 10_000
     margin_bp: int = 0
 
@@ -67,6 +68,11 @@ class ModelCard:
         if self.override("context_window"):
             return "override"
         return "catalogue" if self.facts else "fallback"
+
+    @property
+    def prompt_limit(self) -> int | None:
+        """Whoever overrides the window says what is allowed; the catalogue's limit no longer holds."""
+        return self.facts.max_input if self.facts and not self.override("context_window") else None
 
     @property
     def etag(self) -> str:
@@ -104,6 +110,7 @@ def resolved(card: ModelCard, fallback_tokens: int = FALLBACK_TOKENS) -> Resolve
         tokenizer=card.fact("tokenizer") or GENERIC_TOKENIZER,
         source=card.source,
         price=card.price,
+        prompt_limit=card.prompt_limit,
     )
 
 

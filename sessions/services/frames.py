@@ -64,5 +64,6 @@ def frame_of(
         mode=mode,
         max_output=max_output,
         latency_cap=resolved.latency_cap,
+        prompt_limit=resolved.prompt_limit,
     )
     return Frame(revision=revision, policy=policy, model=resolved, window=window, counter=counter(resolved))
