@@ -89,7 +89,7 @@ def create_api_key(
     acts_for: User | None = None,
     actor: str = "system",
 ) -> NewKey:
-    _check_scopes(scopes, acts_for, project)
+    check_scopes(scopes, acts_for, project)
     secret = KEY_PREFIX + "".join(secrets.choice(_KEY_ALPHABET) for _ in range(40))
     key = ApiKey.objects.create(
         id=new_id("key"),
@@ -178,7 +178,7 @@ def _refuse_last_owner(team: Team) -> None:
         raise Conflict("The last owner cannot leave.", code="last_owner")
 
 
-def _check_scopes(scopes: list[str], acts_for: User | None, project: Project) -> None:
+def check_scopes(scopes: list[str], acts_for: User | None, project: Project) -> None:
     unknown = sorted(set(scopes) - set(Scope.values))
     if unknown or not scopes:
         raise Invalid(f"Scopes are {', '.join(Scope.values)}; not {unknown or 'none'}.", code="invalid_scope")

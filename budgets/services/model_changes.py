@@ -54,6 +54,17 @@ def override_model(
 def alias_model(
     *, project_id: str, name: str, alias_of: str, author: Author, valid_from: datetime | None = None
 ) -> ModelOverride:
+    model = refuse_circle(project_id=project_id, name=name, alias_of=alias_of)
+    return _append_override(
+        ModelOverride(project_id=project_id, name=name, alias_of=model),
+        author=author,
+        action="model.aliased",
+        valid_from=valid_from,
+    )
+
+
+def refuse_circle(*, project_id: str, name: str, alias_of: str) -> str:
+    """The model at the end of the aliases, which must not be the name itself."""
     names = Overrides(project_id, [alias_of]).lineage(alias_of)
     if name in names:
         raise Invalid(
@@ -61,12 +72,7 @@ def alias_model(
             code="alias_circle",
             errors=(FieldProblem(pointer="/alias_of", detail="leads back to the name itself"),),
         )
-    return _append_override(
-        ModelOverride(project_id=project_id, name=name, alias_of=names[-1]),
-        author=author,
-        action="model.aliased",
-        valid_from=valid_from,
-    )
+    return names[-1]
 
 
 @transaction.atomic
