@@ -11,28 +11,32 @@ from sessions.core.summary.previous import EarlierSummary, read_summary
 from sessions.core.summary.units import Count, Unit, by_salience, message_pieces, sentence_pieces, units_of
 
 FULL_BP = 10_000
-# Shares of the budget while an agent works with tools; a conversation without tools is all notes.
+# Shares of the budget while an agent works with tools; what one leaves goes to the names, then to the notes.
+# A conversation without tools is all notes.
 _SHARES_BP = {
     layout.REQUESTS: 1_500,
-    layout.FILES: 1_700,
-    layout.NAMES: 1_800,
-    layout.OPEN: 700,
+    layout.OPEN: 600,
     layout.ERRORS: 900,
     layout.DECISIONS: 700,
+    layout.NOTES: 2_000,
+    layout.FILES: 3_000,
+    layout.NAMES: FULL_BP,
 }
 # A range marker before every so many notes leads back to the originals at little cost.
 _NOTES_PER_MARKER = 12
-_MARKER_TOKENS = 12
+_MARKER_TOKENS = 6
+# Lines are counted one by one, which counts too much: what turns out to be left is filled again.
+_FILLINGS = 3
 _BULLET = "- "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Section:
-    """Entries of one section, the most important first; packed ones share a line."""
+    """Entries of one section, the most important first; with a separator they share a line."""
 
     name: str
     entries: tuple[str, ...]
-    packed: bool = False
+    separator: str = ""
 
 
 def summarise(
@@ -40,15 +44,40 @@ def summarise(
 ) -> str:
     """A deterministic summary of at most `budget_tokens` by the given counter."""
     earlier = read_summary(previous_summary or "")
-    parts = [_header(messages)] if messages else []
-    left = budget_tokens - _tokens(parts, count)
-    for section in _work_sections(messages, earlier):
-        share = budget_tokens * _SHARES_BP[section.name] // FULL_BP
-        lines = _section_lines(section, min(left, share), count)
-        parts.extend(lines)
-        left -= _tokens(lines, count)
-    parts.extend(_notes(messages, earlier, left, count))
-    return within_budget(parts, budget_tokens, count)
+    header = [_header(messages)] if messages else []
+    sections = _work_sections(messages, earlier)
+    notes = by_salience(_note_units(messages, earlier, is_work=bool(sections), count=count))
+    text = ""
+    room = budget_tokens - _tokens(header, count)
+    for _ in range(_FILLINGS):
+        lines = [*header, *_body(sections, notes, room, count)]
+        filled = "\n".join(lines)
+        used = count(filled)
+        if used > budget_tokens:
+            return text or within_budget(lines, budget_tokens, count)
+        text = filled
+        room += budget_tokens - used
+    return text
+
+
+def _body(sections: Sequence[_Section], notes: Sequence[Unit], room_tokens: int, count: Count) -> list[str]:
+    """Filled by share in the order of the shares, shown in the order of the layout."""
+    if not sections:
+        return _note_lines(notes, room_tokens, count)
+    by_name = {section.name: section for section in sections}
+    written: dict[str, list[str]] = {}
+    left = room_tokens
+    for name, share_bp in _SHARES_BP.items():
+        room = min(left, room_tokens * share_bp // FULL_BP)
+        if name in by_name:
+            written[name] = _section_lines(by_name[name], room, count)
+        else:
+            written[name] = _note_lines(notes, room, count)
+        left -= _tokens(written[name], count)
+    if left > 0:
+        used = _tokens(written[layout.NOTES], count)
+        written[layout.NOTES] = _note_lines(notes, used + left, count)
+    return [line for name in layout.SECTIONS for line in written[name]]
 
 
 def key_events(messages: Sequence[StoredMessage], budget_tokens: int, count: Count) -> str:
@@ -83,8 +112,8 @@ def _work_sections(messages: Sequence[StoredMessage], earlier: EarlierSummary) -
     names = _merged(ledger.identifiers, earlier.names(layout.NAMES))
     return [
         _facts_section(layout.REQUESTS, facts.requests(messages), earlier),
-        _Section(name=layout.FILES, entries=files, packed=True),
-        _Section(name=layout.NAMES, entries=names, packed=True),
+        _Section(name=layout.FILES, entries=files, separator=layout.SEPARATORS[layout.FILES]),
+        _Section(name=layout.NAMES, entries=names, separator=layout.SEPARATORS[layout.NAMES]),
         _facts_section(layout.OPEN, facts.open_items(messages), None),
         _facts_section(layout.ERRORS, facts.errors(messages), earlier),
         _facts_section(layout.DECISIONS, facts.decisions(messages), earlier),
@@ -112,16 +141,21 @@ def _section_lines(section: _Section, room_tokens: int, count: Count) -> list[st
             left -= tokens
     if not kept:
         return []
-    return [heading, ", ".join(kept)] if section.packed else [heading, *reversed(kept)]
+    return [heading, section.separator.join(kept)] if section.separator else [heading, *reversed(kept)]
 
 
-def _notes(
-    messages: Sequence[StoredMessage], earlier: EarlierSummary, room_tokens: int, count: Count
-) -> list[str]:
+def _note_units(
+    messages: Sequence[StoredMessage], earlier: EarlierSummary, *, is_work: bool, count: Count
+) -> list[Unit]:
+    """Earlier notes and what was said; where work is done, people's words stand among the requests."""
     carried = [(0, line) for line in earlier.lines(layout.NOTES)]
-    units = units_of([*carried, *message_pieces(messages)], count)
+    spoken = [m for m in messages if not (is_work and m.is_human)]
+    return units_of([*carried, *message_pieces(spoken)], count)
+
+
+def _note_lines(ordered: Sequence[Unit], room_tokens: int, count: Count) -> list[str]:
     heading = f"## {layout.NOTES}"
-    chosen = _chosen(by_salience(units), room_tokens - count(heading) - 1)
+    chosen = _chosen(ordered, room_tokens - count(heading) - 1)
     return [heading, *_marked(chosen)] if chosen else []
 
 

@@ -8,6 +8,8 @@ from sessions.core.summary.units import sentences
 REQUESTS, FILES, NAMES = "Requests", "Files", "Names"
 DECISIONS, ERRORS, OPEN, NOTES = "Decisions", "Errors", "Open", "Notes"
 SECTIONS = (REQUESTS, FILES, NAMES, DECISIONS, ERRORS, OPEN, NOTES)
+# Paths may contain spaces, names cannot.
+SEPARATORS = {FILES: ", ", NAMES: " "}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +20,7 @@ class EarlierSummary:
         return self.sections.get(section, ())
 
     def names(self, section: str) -> tuple[str, ...]:
-        return tuple(name for line in self.lines(section) for name in line.split(", ") if name)
+        return tuple(name for line in self.lines(section) for name in line.split(SEPARATORS[section]) if name)
 
 
 def read_summary(text: str) -> EarlierSummary:
