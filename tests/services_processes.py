@@ -42,7 +42,8 @@ def start_postgres(folder: Path) -> Service:
     options = {
         "listen_addresses": "",
         "unix_socket_directories": str(folder),
-        "max_connections": "300",
+        # Races open a connection per thread, and two processes of tests may race at once.
+        "max_connections": "1000",
         # The cluster is thrown away. synchronous_commit stays on: proofs kill backends, not the machine.
         "fsync": "off",
         "full_page_writes": "off",

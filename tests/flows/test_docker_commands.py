@@ -24,7 +24,8 @@ from tests.services_processes import free_port
 
 DOCKER = REPOSITORY / "docker"
 PRODUCT = ("migrate", "web", "worker", "sweeper")
-DATABASE = "compose"
+# Every test process has its own.
+DATABASE = f"compose_{os.environ.get('PYTEST_XDIST_WORKER', 'gw0')}"
 
 on_postgres = pytest.mark.skipif(
     chosen_database() != "postgres", reason="needs the Postgres and Redis of that run"
@@ -145,7 +146,6 @@ def containers(environment: dict[str, str], tmp_path_factory: pytest.TempPathFac
 
 
 @on_postgres
-@pytest.mark.xdist_group("docker")
 def test_web_answers_and_counts_its_worker_and_sweeper(containers: str) -> None:
     deadline = time.monotonic() + 30
     while True:
@@ -159,7 +159,6 @@ def test_web_answers_and_counts_its_worker_and_sweeper(containers: str) -> None:
 
 
 @on_postgres
-@pytest.mark.xdist_group("docker")
 def test_the_health_check_follows_the_web_server(containers: str, environment: dict[str, str]) -> None:
     check = json.loads(
         next(rest for name, rest in instructions() if name == "HEALTHCHECK").split("CMD ", 1)[1]
@@ -170,7 +169,6 @@ def test_the_health_check_follows_the_web_server(containers: str, environment: d
 
 
 @on_postgres
-@pytest.mark.xdist_group("docker")
 def test_a_key_made_by_the_printed_command_gets_a_budget(
     containers: str, environment: dict[str, str]
 ) -> None:
@@ -191,7 +189,6 @@ def test_a_key_made_by_the_printed_command_gets_a_budget(
 
 
 @on_postgres
-@pytest.mark.xdist_group("docker")
 @pytest.mark.parametrize(
     ("name", "value", "check"),
     [

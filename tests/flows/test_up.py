@@ -24,11 +24,7 @@ from tests.plugin import chosen_database
 from tests.product_processes import REPOSITORY, ProductProcess, answers
 from tests.services_processes import free_port
 
-pytestmark = [
-    pytest.mark.skipif(chosen_database() != "sqlite", reason="the embedded default is SQLite"),
-    # One at a time: each starts four processes.
-    pytest.mark.xdist_group("up"),
-]
+pytestmark = pytest.mark.skipif(chosen_database() != "sqlite", reason="the embedded default is SQLite")
 
 
 class Installation:
