@@ -48,12 +48,13 @@ class Settlement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Actual:
-    """What a call really used: counters to be priced, or the cost itself."""
+    """What a call really used: counters to be priced, or the cost itself; estimated where nobody reported."""
 
     usage: TokenUsage | None = None
     cost_nano: int | None = None
     response_id: str = ""
     occurred_at: datetime | None = None
+    source: str = "reported"
 
 
 @transaction.atomic
@@ -181,7 +182,7 @@ def _posting_of(account: sql.Account, hold: Hold, actual: Actual, *, in_time: bo
         usage=usage,
         cost_nano=actual.cost_nano if actual.cost_nano is not None else cost_nano_usd(usage, price),
         price_id=price.price_id if price else "",
-        source="reported",
+        source=actual.source,
         occurred_at=actual.occurred_at or account.now,
         # A late settle finds its reservation gone: it counts in the window in which it is reported.
         counted_at=hold.created_at if in_time else account.now,
