@@ -1,26 +1,24 @@
 """Evidence recall: how much of what a question needs is still in the context at 10 % and 20 % of a dialogue.
 
-    python benchmarks/quality_bench.py [--source locomo-tune]
+    python -m benchmarks.quality_bench [--source locomo-tune] [--by-category]
 
 The scorer, the dialogues and the baselines lie outside the project (CTXBUDGET_SHARED, or ../shared).
 No LLM takes part: with the question as query it is retrieval, without it is what compaction keeps.
 """
 
+from __future__ import annotations
+
 import argparse
 import importlib.util
 import os
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-from sessions.core.message import StoredMessage  # noqa: E402
-from sessions.core.ranking import (  # noqa: E402
+from sessions.core.message import StoredMessage
+from sessions.core.ranking import (
     Document,
     corpus_of,
     rank,
@@ -28,14 +26,17 @@ from sessions.core.ranking import (  # noqa: E402
     select,
     with_neighbours,
 )
-from sessions.core.summary import summarise  # noqa: E402
-from sessions.core.terms import document_terms, query_terms  # noqa: E402
+from sessions.core.summary import summarise
+from sessions.core.terms import document_terms, query_terms
 
+ROOT = Path(__file__).resolve().parent.parent
 BUDGETS = (0.1, 0.2)
 # Recent turns keep this share of the budget whatever is asked.
 RECENT_SHARE = 0.05
 MAX_CANDIDATES = 400
 BASELINES = ("keep_last", "bm25nb_80_recency_20", "salience")
+
+SKIPPED = "skipped: the shared scorer or its dialogues are not here"
 
 Strategy = Callable[[Any, str, int], list[str]]
 
@@ -127,56 +128,89 @@ def strategies(scorer: ModuleType, conversations: dict[str, Any]) -> dict[str, S
     return {name: scorer.STRATS[name] for name in BASELINES} | ours
 
 
+def rows() -> list[tuple[str, str, str, str]]:
+    """For the common table: evidence recall beside the best simple baseline of each kind."""
+    bench = load_bench("locomo-tune")
+    if bench is None:
+        return [("evidence recall", SKIPPED, "", "")]
+    pairs = (("ctxbudget, query", "bm25nb_80_recency_20"), ("ctxbudget, no query", "salience"))
+    found = []
+    for ours, peer in pairs:
+        recall = {name: [bench.recall(name, share) for share in BUDGETS] for name in (ours, peer)}
+        shown = {name: " / ".join(f"{value:.1f}" for value in values) for name, values in recall.items()}
+        ratio = f"{recall[ours][0] / recall[peer][0]:.2f}"
+        found.append(
+            (
+                f"evidence recall at 10 / 20 %, {ours[11:]}",
+                f"{shown[ours]} %",
+                f"{peer} {shown[peer]} %",
+                ratio,
+            )
+        )
+    return found
+
+
+class Bench:
+    """Questions, dialogues and what every strategy makes of them."""
+
+    def __init__(self, scorer: ModuleType, source: str) -> None:
+        categories = {1, 2, 3, 4} if source.startswith("locomo") else None
+        self.scorer = scorer
+        self.conversations, self.questions = scorer.load(source, categories)
+        self.strategies = strategies(scorer, self.conversations)
+
+    def recall(self, name: str, share: float) -> float:
+        return float(self.scorer.agg(self.scores(name, share)[0])["ER"]) * 100
+
+    def scores(self, name: str, share: float) -> tuple[list[dict[str, Any]], float]:
+        """One score per question, and the milliseconds that a context took."""
+        contexts: dict[tuple[str, str], list[str]] = {}
+        scored: list[dict[str, Any]] = []
+        spent = 0.0
+        for question in self.questions:
+            conversation = self.conversations[question["session_id"]]
+            budget = int(conversation.total * share)
+            # Without a query the context is the same for every question.
+            key = (conversation.id, "" if name.endswith("no query") else question["question"])
+            if key not in contexts:
+                started = time.process_time()
+                contexts[key] = self.strategies[name](conversation, question["question"], budget)
+                spent += time.process_time() - started
+            scored.append(self.scorer.score(conversation, question, contexts[key], budget))
+        return scored, spent * 1000 / len(contexts)
+
+
+def load_bench(source: str) -> Bench | None:
+    scorer = load_scorer()
+    if scorer is None or not (shared_folder() / "data" / source).is_dir():
+        return None
+    return Bench(scorer, source)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--source", default="locomo-tune")
     parser.add_argument("--by-category", action="store_true")
     arguments = parser.parse_args()
-    scorer = load_scorer()
-    if scorer is None or not (shared_folder() / "data" / arguments.source).is_dir():
-        print("quality: skipped, the shared scorer or its dialogues are not here")
+    bench = load_bench(arguments.source)
+    if bench is None:
+        print(SKIPPED)
         return 0
-    categories = {1, 2, 3, 4} if arguments.source.startswith("locomo") else None
-    conversations, questions = scorer.load(arguments.source, categories)
-    entries = strategies(scorer, conversations)
     for share in BUDGETS:
-        print(f"\n== {arguments.source}, {share:.0%} of the dialogue\n{scorer.HDR}")
-        for name, strategy in entries.items():
-            run(scorer, conversations, questions, share, name, strategy, by_category=arguments.by_category)
+        print(f"\n== {arguments.source}, {share:.0%} of the dialogue\n{bench.scorer.HDR}")
+        for name in bench.strategies:
+            scored, milliseconds = bench.scores(name, share)
+            bench.scorer.table(name, scored, milliseconds)
+            if arguments.by_category:
+                print_categories(bench, scored)
     return 0
 
 
-def run(
-    scorer: ModuleType,
-    conversations: dict[str, Any],
-    questions: list[dict[str, Any]],
-    share: float,
-    name: str,
-    strategy: Strategy,
-    *,
-    by_category: bool,
-) -> None:
-    rows: list[dict[str, Any]] = []
-    contexts: dict[tuple[str, str], list[str]] = {}
-    started = time.process_time()
-    for question in questions:
-        conversation = conversations[question["session_id"]]
-        # Without a query the context is the same for every question.
-        key = (conversation.id, "" if name.endswith("no query") else question["question"])
-        if key not in contexts:
-            contexts[key] = strategy(conversation, question["question"], int(conversation.total * share))
-    milliseconds = (time.process_time() - started) * 1000 / len(contexts)
-    for question in questions:
-        conversation = conversations[question["session_id"]]
-        key = (conversation.id, "" if name.endswith("no query") else question["question"])
-        rows.append(scorer.score(conversation, question, contexts[key], int(conversation.total * share)))
-    scorer.table(name, rows, milliseconds)
-    if by_category:
-        for category in sorted({question["category"] for question in questions}, key=str):
-            part = [
-                row for row, question in zip(rows, questions, strict=True) if question["category"] == category
-            ]
-            print(f"    category {category} (n={len(part)}): ER {scorer.agg(part)['ER'] * 100:.1f}")
+def print_categories(bench: Bench, scored: list[dict[str, Any]]) -> None:
+    for category in sorted({question["category"] for question in bench.questions}, key=str):
+        pairs = zip(scored, bench.questions, strict=True)
+        part = [score for score, question in pairs if question["category"] == category]
+        print(f"    category {category} (n={len(part)}): ER {bench.scorer.agg(part)['ER'] * 100:.1f}")
 
 
 if __name__ == "__main__":
