@@ -29,14 +29,16 @@ _FACTS = (
     ),
     re.compile(r"\b(call me|name's)\b", re.IGNORECASE),
 )
+# A standing wish; a plain "please do it" is a request and stands in the summary.
 _PREFERENCES = (
     re.compile(
-        r"\bI (?:really |strongly |always |usually )?(?:prefer|like|love|hate|dislike|want|need) ",
+        r"\bI (?:really |strongly |always |usually |do not |don't )?(?:prefer|like|love|hate|dislike) ",
         re.IGNORECASE,
     ),
-    re.compile(r"\b(?:please|always|never|don't ever|make sure to|from now on|avoid) ", re.IGNORECASE),
+    re.compile(r"\b(?:always|never|from now on|whenever|every time|by default)\b", re.IGNORECASE),
+    re.compile(r"^(?:please )?(?:avoid|make sure to|remember to|don't ever|do not ever) ", re.IGNORECASE),
 )
-_PREFERENCE_TOPIC = re.compile(r"\b(?:for|when|in) ((?:\w+ ?){1,3})", re.IGNORECASE)
+_PREFERENCE_TOPIC = re.compile(r"\bprefer\b.{1,80}?\b(?:for|when|in) ((?:\w+ ?){1,3})", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

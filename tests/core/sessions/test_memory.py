@@ -48,3 +48,14 @@ def test_an_error_that_got_resolved_replaces_the_open_one() -> None:
     assert before[0].key == after[0].key
     assert "unresolved" in before[0].text
     assert "resolved at #4" in after[0].text
+
+
+def test_a_request_is_not_a_preference() -> None:
+    assert extract_memory([user(1, "Please cancel my flight. I need help with the bill.")]) == []
+
+
+def test_a_preference_about_the_same_subject_replaces_the_first() -> None:
+    found = extract_memory(
+        [user(1, "I prefer tabs in Python files."), user(2, "I prefer spaces in Python files.")]
+    )
+    assert [c.text for c in found] == ["I prefer spaces in Python files."]
