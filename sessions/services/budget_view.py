@@ -12,7 +12,7 @@ from sessions.models import AgentSession, SectionContent
 from sessions.services.frames import Frame
 from sessions.services.turns import recent_used
 
-_MESSAGE_PARTS = ("user", "assistant", "tool", "system")
+MESSAGE_PARTS = ("user", "assistant", "tool", "system")
 _SECTION_OF_PART = {"summary": "conversation_summary", "memory": "memory", "protocols": "protocols"}
 
 
@@ -83,7 +83,7 @@ def section_usage(session: AgentSession, frame: Frame) -> dict[str, int]:
     rows = SectionContent.objects.filter(session=session).values_list("name", "tokens")
     used = dict(rows)
     tail = next((s.name for s in frame.policy.sections if s.fill in TAIL_FILLS), "recent_messages")
-    used[tail] = used.get(tail, 0) + sum(session.parts.get(part, 0) for part in _MESSAGE_PARTS)
+    used[tail] = used.get(tail, 0) + sum(session.parts.get(part, 0) for part in MESSAGE_PARTS)
     for part, section in _SECTION_OF_PART.items():
         if session.parts.get(part):
             used[section] = used.get(section, 0) + session.parts[part]

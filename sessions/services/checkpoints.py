@@ -10,12 +10,20 @@ from kernel.errors import Conflict, NotFound
 from kernel.fields import canonical_json
 from kernel.ids import new_id
 from sessions.core.checkpoint_text import CheckpointPlace, saved_block, signal_line
+from sessions.core.memory import extract_memory
 from sessions.core.summary import summarise
 from sessions.models import AgentSession, Checkpoint
 from sessions.services import interventions
 from sessions.services.archive import request_indexing
+from sessions.services.extraction import memory_room, remember
 from sessions.services.frames import Frame
-from sessions.services.manifests import fold_into_summary, summaries_of
+from sessions.services.manifests import (
+    fold_into_summary,
+    hidden_items,
+    summaries_of,
+    summary_item,
+    swap_manifest,
+)
 from sessions.services.memory import memory_in_fill_order
 from sessions.services.signals import add_signal
 from sessions.services.store import from_bytes, live_messages, section_texts, to_bytes
@@ -71,15 +79,24 @@ def clear_context(session: AgentSession, frame: Frame, *, reasons: tuple[str, ..
     )
     text = "\n".join([line, block, frame.policy.interventions.clear])
     interventions.queue(session_id=session.pk, kind="clear", text=text)
-    messages = live_messages(session, frame)
-    if messages:
-        previous = "\n\n".join(from_bytes(row.body) for row in summaries_of(session))
-        summary = summarise(messages, previous, CLEAR_SUMMARY_TOKENS, frame.counter.count)
-        fold_into_summary(session, frame, to_seq=session.head_seq, text=summary, source="builtin", job_id="")
-        request_indexing(session)
+    _fold_everything(session, frame)
     session.subagents_done = 0
     add_signal(session, "CONTEXT_CLEARED", {"checkpoint": checkpoint.pk})
     return checkpoint
+
+
+def _fold_everything(session: AgentSession, frame: Frame) -> None:
+    """The next start has the base load, a short summary and nothing of the old turns but their anchors."""
+    messages = live_messages(session, frame)
+    if not messages:
+        items = [*map(summary_item, summaries_of(session)), *hidden_items(session)]
+        swap_manifest(session, items=items, base_seq=session.base_seq, reason="clear")
+        return
+    previous = "\n\n".join(from_bytes(row.body) for row in summaries_of(session))
+    summary = summarise(messages, previous, CLEAR_SUMMARY_TOKENS, frame.counter.count)
+    remember(session, frame, extract_memory(messages), room_tokens=memory_room(frame))
+    fold_into_summary(session, frame, to_seq=session.head_seq, text=summary, source="builtin", job_id="")
+    request_indexing(session)
 
 
 def checkpoint_json(row: Checkpoint, *, full: bool = False) -> dict[str, Any]:
@@ -111,6 +128,9 @@ def _content(session: AgentSession, frame: Frame) -> dict[str, Any]:
                 "text": from_bytes(row.body),
                 "priority": row.priority,
                 "pinned": row.pinned,
+                "source": row.source,
+                "key": row.key,
+                "seq": row.seq,
             }
             for row in memory_in_fill_order(session, frame)
         ],

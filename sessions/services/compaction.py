@@ -21,15 +21,9 @@ from sessions.errors import ContentNotKept
 from sessions.models import AgentSession, Summary
 from sessions.services.archive import index_up_to
 from sessions.services.checkpoints import write_checkpoint
-from sessions.services.compaction_plans import (
-    Planned,
-    memory_room,
-    plan_compaction,
-    plan_json,
-    refusal_sentence,
-)
+from sessions.services.compaction_plans import Planned, plan_compaction, plan_json, refusal_sentence
 from sessions.services.compaction_requests import BY_HAND, enqueue_compaction, last_attempt
-from sessions.services.extraction import remember
+from sessions.services.extraction import memory_room, remember
 from sessions.services.frames import Frame, frame_of
 from sessions.services.manifests import fold_into_summary, summaries_of
 from sessions.services.signals import add_signal

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from budgets.core.window import compaction_memory
 from sessions.core.compaction import FoldPlan, Refusal, plan_fold
 from sessions.core.contents import SUMMARY
 from sessions.core.message import StoredMessage
 from sessions.models import AgentSession
 from sessions.services.compaction_requests import tail_room
+from sessions.services.extraction import memory_room
 from sessions.services.frames import Frame, frame_of
 from sessions.services.store import find_session, live_messages
 
@@ -87,11 +87,6 @@ def refusal_sentence(refusal: Refusal) -> str:
         ),
         "too_little_progress": "Folding would save less than the profile's minimum progress.",
     }[refusal.reason]
-
-
-def memory_room(frame: Frame) -> int:
-    """The share of the target that persistent memory may take after a compaction."""
-    return compaction_memory(frame.policy.compaction, frame.context_window)
 
 
 def _excess_memory(session: AgentSession, frame: Frame) -> int:

@@ -20,25 +20,22 @@ from sessions.core.errors import ContextTooLarge as TooLargeToAssemble
 from sessions.core.message import Hit, MemoryItem, StoredMessage, SummaryItem
 from sessions.core.request import Anchors, AssemblyRequest, ContextPlan, Ruler
 from sessions.errors import ContentNotKept, ContextTooLarge
-from sessions.models import AgentSession, Assembly, Message
-from sessions.services import interventions, protocols, retrieval, rollups
+from sessions.models import AgentSession, Assembly
+from sessions.services import exhaustion, interventions, protocols, retrieval, rollups
 from sessions.services.compaction_requests import request_due_compaction
 from sessions.services.frames import Frame, frame_of
-from sessions.services.manifests import summaries_of
+from sessions.services.manifests import summaries_of, view_bounds
 from sessions.services.memory import memory_in_fill_order
 from sessions.services.pauses import problem_of_state
 from sessions.services.store import (
     from_bytes,
     lock_session,
     messages_by_seq,
+    pinned_messages,
     read_range,
     read_tail,
     section_texts,
-    stored_message,
 )
-
-# More pinned messages than this cannot be meant; the oldest of them are still found by search.
-MAX_PINNED = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,12 +66,18 @@ def next_context(*, project_id: str, ref: str, wish: ContextWish) -> dict[str, A
     stopped = problem_of_state(session)
     if stopped is not None:
         return stopped
+    exhausted = exhaustion.tell(session)
+    if exhausted is not None:
+        return exhausted
     frame = _narrowed(frame_of(session, mode=wish.mode, max_output=wish.max_output), wish.budget_tokens)
-    waiting = interventions.waiting(session)
+    waiting = interventions.at_start(session)
     request = _request(session, frame, wish, "\n".join(row.text for row in waiting))
     try:
         plan = assemble(request)
     except TooLargeToAssemble as refusal:
+        exhausted = exhaustion.clear_overflow(session, frame) if wish.budget_tokens is None else None
+        if exhausted is not None:
+            return exhausted
         raise _too_large(refusal) from None
     rendered = render(plan.system, list(plan.messages), wish.format)
     # A call that still waits for its result is the agent's to answer before it sends.
@@ -122,6 +125,7 @@ def _request(
     tail = read_tail(session, frame, after_seq=session.base_seq, room_tokens=frame.total)
     name = frame.counter.name
     head, middle = _story_parts(session, frame, tail)
+    base_seq, head_seq = view_bounds(session)
     return AssemblyRequest(
         policy=frame.policy,
         window=frame.window,
@@ -154,9 +158,9 @@ def _request(
         head=head,
         middle=middle,
         anchors=_anchors(session, frame, tail),
-        base_seq=session.base_seq,
+        base_seq=base_seq,
         cut_seq=cut_seq,
-        head_seq=session.head_seq,
+        head_seq=head_seq,
         live_tokens=session.counted_tokens,
         query=wish.query,
         interventions=intervention_text,
@@ -189,11 +193,10 @@ def _anchors(session: AgentSession, frame: Frame, tail: Sequence[StoredMessage])
     held = {message.seq: message for message in tail}
     wanted = {seq for seq in (session.first_user_seq, session.last_user_seq) if seq}
     held.update(messages_by_seq(session, frame, wanted - held.keys()) if wanted - held.keys() else {})
-    pinned = Message.objects.filter(session=session, pinned=True).order_by("seq")[:MAX_PINNED]
     return Anchors(
         first_user=held.get(session.first_user_seq),
         latest_user=held.get(session.last_user_seq),
-        pinned=tuple(held.get(row.seq) or stored_message(row, frame) for row in pinned),
+        pinned=tuple(held.get(pin.seq, pin) for pin in pinned_messages(session, frame)),
     )
 
 

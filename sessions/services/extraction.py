@@ -7,6 +7,7 @@ from datetime import datetime
 
 from django.db.models import QuerySet
 
+from budgets.core.window import compaction_memory
 from kernel.clock import read_now
 from kernel.ids import new_id
 from sessions.core.memory import MemoryCandidate
@@ -18,6 +19,11 @@ from sessions.services.store import from_bytes, to_bytes
 # Extraction adds at most this many entries per compaction; the strongest first.
 MAX_NEW = 50
 EXTRACTED = "seq:"
+
+
+def memory_room(frame: Frame) -> int:
+    """The share of the target that persistent memory may take after a compaction."""
+    return compaction_memory(frame.policy.compaction, frame.context_window)
 
 
 def remember(

@@ -76,7 +76,7 @@ def _record(
         ]
         if session.signal_seq > signals_before
         else [],
-        "interventions": [interventions.intervention_json(row) for row in interventions.waiting(session)],
+        "interventions": [interventions.intervention_json(row) for row in interventions.answered(session)],
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from kernel.clock import read_now
 from kernel.errors import NotFound
@@ -12,9 +13,18 @@ from kernel.ids import new_id
 from kernel.rows import fetch_rows
 from sessions.models import AgentSession, Intervention
 
+# Said once: whoever begins again after it has done what it says.
+CLEAR = "clear"
+
 
 def queue(*, session_id: str, kind: str, text: str) -> None:
-    """At most one of a kind waits; asking again while it waits changes nothing."""
+    """At most one of a kind waits; asking again before it is acknowledged changes nothing."""
+    known = Intervention.objects.filter(session_id=session_id, kind=kind, state=Intervention.State.DELIVERED)
+    if kind == CLEAR:
+        # A later checkpoint: what was said about the earlier one no longer holds.
+        _acknowledge_all(Intervention.objects.filter(session_id=session_id, kind=kind))
+    elif known.exists():
+        return
     Intervention.objects.bulk_create(
         [Intervention(id=new_id("intv"), session_id=session_id, kind=kind, text=text, created_at=read_now())],
         ignore_conflicts=True,
@@ -27,6 +37,22 @@ def waiting(session: AgentSession) -> list[Intervention]:
     return fetch_rows(
         Intervention, "session_id = %s AND state IN (%s, %s) ORDER BY id", [session.pk, *waiting_states]
     )
+
+
+def answered(session: AgentSession) -> list[Intervention]:
+    """What an answer to events says; a clear that was said here need not be said by the next context."""
+    rows = waiting(session)
+    mark_delivered([row for row in rows if row.kind == CLEAR])
+    return rows
+
+
+def at_start(session: AgentSession) -> list[Intervention]:
+    """What the next context begins with. It is the new start that a clear asked for."""
+    rows = waiting(session)
+    done = [row.pk for row in rows if row.kind == CLEAR and row.state == Intervention.State.DELIVERED]
+    if done:
+        _acknowledge_all(Intervention.objects.filter(pk__in=done))
+    return [row for row in rows if row.pk not in done]
 
 
 def mark_delivered(interventions: list[Intervention]) -> None:
@@ -52,7 +78,11 @@ def acknowledge(*, session: AgentSession, ref: str) -> Intervention:
 
 def withdraw(session: AgentSession, kind: str) -> None:
     """Drops what waits of this kind once its reason is gone, for example after the agent compacted itself."""
-    session.interventions.filter(kind=kind).exclude(state=Intervention.State.ACKNOWLEDGED).update(
+    _acknowledge_all(session.interventions.filter(kind=kind))
+
+
+def _acknowledge_all(rows: QuerySet[Intervention]) -> None:
+    rows.exclude(state=Intervention.State.ACKNOWLEDGED).update(
         state=Intervention.State.ACKNOWLEDGED, acknowledged_at=read_now()
     )
 

@@ -16,11 +16,11 @@ from sessions.models import AgentSession, MemoryEntry, Message, SectionContent, 
 from sessions.services.checkpoints import write_checkpoint
 from sessions.services.compaction_requests import request_due_compaction
 from sessions.services.frames import Frame, frame_of
-from sessions.services.manifests import summaries_of
+from sessions.services.manifests import summaries_of, weighed_messages
 from sessions.services.memory import memory_in_fill_order
 from sessions.services.pressure import observe_pressure
 from sessions.services.signals import add_signal
-from sessions.services.store import find_session, from_bytes, lock_session, put_section, visible_messages
+from sessions.services.store import find_session, from_bytes, lock_session, put_section
 from teams.models import Project
 
 
@@ -134,11 +134,12 @@ def recount(session: AgentSession, frame: Frame) -> None:
     session.tokenizer = name
     parts = {key: session.parts[key] for key in ("base", "protocols") if key in session.parts}
     changed = []
-    for row in visible_messages(session).filter(seq__gt=session.base_seq).iterator(chunk_size=500):
-        if name not in row.counts:
-            row.counts = {**row.counts, **frame.count_body(from_bytes(row.body))}
-            changed.append(row)
-        parts[row.role] = parts.get(row.role, 0) + row.counts[name]
+    for rows in weighed_messages(session):
+        for row in rows.iterator(chunk_size=500):
+            if name not in row.counts:
+                row.counts = {**row.counts, **frame.count_body(from_bytes(row.body))}
+                changed.append(row)
+            parts[row.role] = parts.get(row.role, 0) + row.counts[name]
     Message.objects.bulk_update(changed, ["counts"], batch_size=500)
     parts.update(_recounted_texts(session, frame))
     session.parts = parts

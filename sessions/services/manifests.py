@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from typing import Any
+
+from django.db.models import QuerySet
 
 from budgets.core.pressure import clear, dump_state, level, load_state
 from kernel.clock import read_now
@@ -105,6 +106,16 @@ def is_hidden(session: AgentSession, seq: int) -> bool:
     return any(first <= seq <= last for first, last in session.hidden)
 
 
+def view_bounds(session: AgentSession) -> tuple[int, int]:
+    """Base and head as an assembly counts them: what a restore has hidden was never there."""
+    base, hidden = session.base_seq, sorted(session.hidden)
+    for first, last in hidden:
+        if first <= base + 1:
+            base = max(base, last)
+    inside = sum(last - first + 1 for first, last in hidden if first > base)
+    return base, session.head_seq - inside
+
+
 def message_state(session: AgentSession, message: Message) -> str:
     """Every message is exactly one of these: hidden by a restore, live (word for word), or summarised."""
     if is_hidden(session, message.seq):
@@ -120,8 +131,9 @@ def reweigh(session: AgentSession, frame: Frame, *, summary_tokens: int) -> None
         if name in session.parts
     }
     parts["summary"] = summary_tokens
-    for role, counts in _weighed(session):
-        parts[role] = parts.get(role, 0) + counts.get(frame.counter.name, 0)
+    for rows in weighed_messages(session):
+        for role, counts in rows.values_list("role", "counts").iterator(chunk_size=2000):
+            parts[role] = parts.get(role, 0) + counts.get(frame.counter.name, 0)
     session.parts = parts
     session.level = level_of(session, frame)
 
@@ -131,18 +143,17 @@ def level_of(session: AgentSession, frame: Frame) -> str:
     return level(session.used_tokens, frame.policy.thresholds, total=frame.total, window=frame.context_window)
 
 
-def _weighed(session: AgentSession) -> Iterator[tuple[str, dict[str, int]]]:
-    """Role and counts of every message after the base, and of those before it that are always sent."""
+def weighed_messages(session: AgentSession) -> tuple[QuerySet[Message], ...]:
+    """Every message after the base, and those before it that are always sent; no message twice."""
     visible = visible_messages(session)
     folded = visible.filter(seq__lte=session.base_seq)
     anchors = (session.first_user_seq, session.last_user_seq)
-    # Disjoint and each by an index of its own: one OR would read the whole archive.
-    for rows in (
+    # Each by an index of its own: one OR would read the whole archive.
+    return (
         visible.filter(seq__gt=session.base_seq),
         folded.filter(pinned=True),
         folded.filter(pinned=False, seq__in=anchors),
-    ):
-        yield from rows.values_list("role", "counts").iterator(chunk_size=2000)
+    )
 
 
 def summaries_of(session: AgentSession) -> list[Summary]:

@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from django.conf import settings
 
 from budgets.core import messages
+from budgets.core.basis_points import WHOLE_BP
 from budgets.core.pressure import Observation, clear, dump_state, load_state, observe
 from kernel.clock import read_now
 from kernel.errors import Invalid
 from sessions.models import AgentSession
-from sessions.services.budget_view import section_usage
+from sessions.services.budget_view import MESSAGE_PARTS, section_usage
 from sessions.services.checkpoints import clear_context
 from sessions.services.compaction_requests import request_due_compaction
+from sessions.services.exhaustion import note_overflow
 from sessions.services.frames import Frame
 from sessions.services.signals import add_signal
 from sessions.services.turns import recent_used
@@ -46,10 +48,21 @@ def observe_pressure(session: AgentSession, frame: Frame) -> Spoken:
             session, crossed.name, {"level": crossed.level, "used": crossed.used, "limit": crossed.limit}
         )
     spoken = _spoken(session, frame, observation)
-    if "checkpoint" in observation.due_actions and session.head_seq > session.base_seq:
+    if "checkpoint" in observation.due_actions and _clearing_helps(session, frame):
         clear_context(session, frame, reasons=("context_size",))
+        note_overflow(session, frame, used=used)
+        return spoken
     request_due_compaction(session, frame, actions=observation.due_actions)
     return spoken
+
+
+def _clearing_helps(session: AgentSession, frame: Frame) -> bool:
+    """Where the sections alone are too large, clearing at every turn would change nothing."""
+    said = sum(session.parts.get(role, 0) for role in MESSAGE_PARTS)
+    reported_more = session.used_tokens > session.counted_tokens
+    return (
+        reported_more or said * WHOLE_BP >= session.used_tokens * frame.policy.compaction.minimum_progress_bp
+    )
 
 
 def _spoken(session: AgentSession, frame: Frame, observation: Observation) -> Spoken:

@@ -14,6 +14,7 @@ from kernel.clock import read_now
 from kernel.errors import NotFound
 from kernel.fields import canonical_json
 from kernel.rows import fetch_row, insert_rows
+from sessions.core.groups import group_of
 from sessions.core.message import StoredMessage, call_ids_of, result_id_of
 from sessions.errors import SessionErased
 from sessions.models import AgentSession, Message, SectionContent
@@ -24,6 +25,10 @@ EXTERNAL = "ext:"
 TAIL_CHUNK = 128
 # No group of calls and results is longer.
 MAX_GROUP = 256
+# More pinned messages than this cannot be meant; the others are still found by search.
+MAX_PINNED = 200
+# How far around a pinned call or result the rest of its group is looked for.
+GROUP_REACH = 32
 
 
 def find_session(*, project_id: str, ref: str) -> AgentSession:
@@ -206,6 +211,23 @@ def visible_messages(session: AgentSession) -> QuerySet[Message]:
     for first, last in session.hidden:
         rows = rows.exclude(seq__gte=first, seq__lte=last)
     return rows
+
+
+def pinned_messages(session: AgentSession, frame: Frame) -> list[StoredMessage]:
+    """Everything pinned that is in view; a pinned call or result comes with the rest of its group."""
+    rows = visible_messages(session).filter(pinned=True).order_by("seq")[:MAX_PINNED]
+    found: dict[int, StoredMessage] = {}
+    for message in stored_messages(rows, frame):
+        is_tool_part = message.call_ids or message.result_id is not None
+        group = _group_of(session, frame, message) if is_tool_part else (message,)
+        found.update((member.seq, member) for member in group)
+    return [found[seq] for seq in sorted(found)]
+
+
+def _group_of(session: AgentSession, frame: Frame, message: StoredMessage) -> tuple[StoredMessage, ...]:
+    first, last = max(1, message.seq - GROUP_REACH), message.seq + GROUP_REACH
+    near = read_range(session, frame, first=first, last=last)
+    return group_of(near, next(place for place, m in enumerate(near) if m.seq == message.seq))
 
 
 def section_texts(session: AgentSession) -> dict[str, str]:
