@@ -12,7 +12,7 @@ from kernel.http.idempotency import idempotent
 from kernel.http.replies import decode_cursor, page_of, reply, reply_cached
 from kernel.http.schemas import Cursor, Flag, Limit, Name, StrictSchema
 from sessions.api.sessions import ExternalId
-from sessions.services import checkpoints, restores
+from sessions.services import checkpoints, forks, restores
 from sessions.services.checkpoint_diffs import diff_checkpoints
 from sessions.services.frames import frame_of
 from sessions.services.store import find_session, lock_session
@@ -95,7 +95,7 @@ def restore(request: ApiRequest, session_id: str, number: str, payload: RestoreI
     if payload.dry_run:
         return reply(restores.preview_restore(**target))
     if payload.mode == "fork":
-        session, frame = restores.fork(**target, external_id=payload.external_id)
+        session, frame = forks.fork(**target, external_id=payload.external_id)
         return reply(restores.restore_json(session, frame, None), status=201)
     if payload.mode == "items":
         session, frame, undo = restores.restore_items(**target, items=set(payload.items))

@@ -24,7 +24,7 @@ from sessions.services.manifests import (
     summary_item,
     swap_manifest,
 )
-from sessions.services.memory import memory_in_fill_order
+from sessions.services.memory import live_entries
 from sessions.services.signals import add_signal
 from sessions.services.store import from_bytes, live_messages, section_texts, to_bytes
 from sessions.services.triggers import POSITION
@@ -117,6 +117,7 @@ def checkpoint_json(row: Checkpoint, *, full: bool = False) -> dict[str, Any]:
 def _content(session: AgentSession, frame: Frame) -> dict[str, Any]:
     return {
         "model": session.model,
+        "tokenizer": session.tokenizer,
         "revision": frame.revision.pk,
         "task": session.task,
         "cfa_state": session.cfa_state,
@@ -132,7 +133,7 @@ def _content(session: AgentSession, frame: Frame) -> dict[str, Any]:
                 "key": row.key,
                 "seq": row.seq,
             }
-            for row in memory_in_fill_order(session, frame)
+            for row in live_entries(session)
         ],
         "summaries": [from_bytes(row.body) for row in summaries_of(session)],
         "hidden": session.hidden,

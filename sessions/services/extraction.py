@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from django.db.models import QuerySet
-
 from budgets.core.window import compaction_memory
 from kernel.clock import read_now
 from kernel.ids import new_id
 from sessions.core.memory import MemoryCandidate
 from sessions.models import AgentSession, MemoryEntry
 from sessions.services.frames import Frame
-from sessions.services.memory import weigh_memory
+from sessions.services.memory import live_entries, weigh_memory
 from sessions.services.store import from_bytes, to_bytes
 
 # Extraction adds at most this many entries per compaction; the strongest first.
@@ -42,7 +40,7 @@ def _supersede(
 ) -> None:
     """The same key with other words is a change; a pinned entry and the same words stay as they are."""
     keys = [candidate.key for candidate in candidates]
-    known = {row.key: row for row in _live(session).filter(key__in=keys).order_by("pinned", "id")}
+    known = {row.key: row for row in live_entries(session).filter(key__in=keys).order_by("pinned", "id")}
     changed = [
         candidate
         for candidate in candidates
@@ -50,7 +48,7 @@ def _supersede(
         or (not row.pinned and from_bytes(row.body) != candidate.text)
     ]
     outdated = [candidate.key for candidate in changed if candidate.key in known]
-    _live(session).filter(key__in=outdated, pinned=False).update(superseded_at=now)
+    live_entries(session).filter(key__in=outdated, pinned=False).update(superseded_at=now)
     MemoryEntry.objects.bulk_create(_entry(session, frame, candidate, now) for candidate in changed)
 
 
@@ -74,12 +72,8 @@ def _keep_within(session: AgentSession, frame: Frame, room_tokens: int, now: dat
     """In fill order; only what was extracted gives way: what people and agents wrote is theirs to remove."""
     name, left = frame.counter.name, room_tokens
     dropped: list[str] = []
-    for row in _live(session).order_by("-pinned", "-priority", "-seq", "-id"):
+    for row in live_entries(session).order_by("-pinned", "-priority", "-seq", "-id"):
         left -= row.counts.get(name) or frame.counter.count(from_bytes(row.body))
         if left < 0 and not row.pinned and row.source.startswith(EXTRACTED):
             dropped.append(row.pk)
     MemoryEntry.objects.filter(pk__in=dropped).update(superseded_at=now)
-
-
-def _live(session: AgentSession) -> QuerySet[MemoryEntry]:
-    return MemoryEntry.objects.filter(session=session, superseded_at=None)

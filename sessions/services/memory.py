@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from kernel.clock import read_now
 from kernel.errors import NotFound
@@ -19,8 +20,12 @@ MAX_READ = 500
 
 def memory_in_fill_order(session: AgentSession, frame: Frame) -> list[MemoryEntry]:
     """Pinned first, then by priority, then the newest."""
-    rows = MemoryEntry.objects.filter(session=session, superseded_at=None)
-    return list(rows.order_by("-pinned", "-priority", "-seq", "-id")[:MAX_READ])
+    return list(live_entries(session).order_by("-pinned", "-priority", "-seq", "-id")[:MAX_READ])
+
+
+def live_entries(session: AgentSession) -> QuerySet[MemoryEntry]:
+    """In the order of creation."""
+    return MemoryEntry.objects.filter(session=session, superseded_at=None).order_by("seq", "id")
 
 
 @transaction.atomic
@@ -100,7 +105,7 @@ def entry_json(entry: MemoryEntry) -> dict[str, Any]:
 
 def weigh_memory(session: AgentSession, frame: Frame) -> None:
     """Under the session's lock; the caller saves the session row."""
-    rows = MemoryEntry.objects.filter(session=session, superseded_at=None).values_list("counts", flat=True)
+    rows = live_entries(session).values_list("counts", flat=True)
     session.parts["memory"] = sum(counts.get(frame.counter.name, 0) for counts in rows)
 
 
