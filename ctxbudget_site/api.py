@@ -16,6 +16,7 @@ from kernel.errors import FieldProblem, Forbidden, Invalid, NotFound, ProblemErr
 from kernel.http.problems import from_ninja, problem_response
 from kernel.http.strict_json import StrictJSONParser, body_too_large
 from sessions.api import router as sessions_router
+from teams.api import router as teams_router
 from teams.auth import api_key
 
 log = structlog.get_logger(__name__)
@@ -29,6 +30,7 @@ api = NinjaAPI(
     urls_namespace="api",
     docs_url="/docs",
 )
+api.add_router("", teams_router)
 api.add_router("", budgets_router)
 api.add_router("", sessions_router)
 api.add_router("", analytics_router)

@@ -161,3 +161,56 @@ class AuditEvent(models.Model):
 
     def __str__(self) -> str:
         return f"{self.actor} {self.action} {self.subject_id}"
+
+
+class WebhookQuerySet(models.QuerySet["Webhook"]):
+    def of_project(self, project_id: str) -> WebhookQuerySet:
+        return self.filter(project_id=project_id)
+
+
+class Webhook(models.Model):
+    """Where a project wants to be told. The signing secret is derived from its id, so none is stored."""
+
+    id = IdField(primary_key=True)
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="webhooks")
+    url = models.URLField(max_length=2000)
+    events = CanonicalJSONField(default=list, help_text="Kinds of signals; empty means all.")
+    active = models.BooleanField(default=True)
+    secret_version = models.PositiveIntegerField(default=1)
+    version = models.PositiveIntegerField(default=1, help_text="Moves with every change; the ETag.")
+    created_at = models.DateTimeField()
+
+    objects = WebhookQuerySet.as_manager()
+
+    def __str__(self) -> str:
+        return self.url
+
+    @property
+    def etag(self) -> str:
+        return f'"{self.id}-{self.version}"'
+
+
+class WebhookDelivery(models.Model):
+    """One message to one webhook, and how its delivery went."""
+
+    class State(models.TextChoices):
+        WAITING = "waiting"
+        DELIVERED = "delivered"
+        FAILED = "failed"
+
+    id = IdField(primary_key=True)
+    webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, related_name="deliveries")
+    kind = models.CharField(max_length=40)
+    body = models.BinaryField()
+    state = models.CharField(max_length=10, choices=State.choices, default=State.WAITING)
+    attempts = models.PositiveIntegerField(default=0)
+    status_code = models.PositiveSmallIntegerField(null=True)
+    error = models.CharField(max_length=500, blank=True, default="")
+    created_at = models.DateTimeField()
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["webhook", "-id"], name="delivery_by_webhook")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} to {self.webhook_id}"

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from typing import Any
-
-from django.db import connection
-from django.db.models import F
 
 from kernel.clock import read_now
 from sessions.models import AgentSession, Signal
-
-_POLL_SECONDS = 0.5
-# A quarter of the web process's threads at most wait; the others keep answering.
-_waiters = threading.BoundedSemaphore(4)
+from sessions.services.waiting import wait_until
+from teams.webhooks import publish
 
 
 def add_signal(session: AgentSession, kind: str, payload: dict[str, Any] | None = None) -> Signal:
     """Appends under the session's lock; the caller saves the session row."""
     session.signal_seq += 1
-    return Signal.objects.create(
+    signal = Signal.objects.create(
         session=session,
         project_id=session.project_id,
         number=session.signal_seq,
@@ -28,20 +21,17 @@ def add_signal(session: AgentSession, kind: str, payload: dict[str, Any] | None 
         payload=payload or {},
         created_at=read_now(),
     )
+    told = {"session": session.pk, "external_id": session.external_id, **signal_json(signal)}
+    publish(project_id=session.project_id, kind=kind, payload=told)
+    return signal
 
 
 def emit(*, session_id: str, kind: str, payload: dict[str, Any] | None = None) -> None:
     """Appends for callers that do not hold the session; takes its row for the rest of the transaction."""
-    AgentSession.objects.filter(pk=session_id).update(signal_seq=F("signal_seq") + 1)
-    session = AgentSession.objects.only("id", "project_id", "signal_seq").get(pk=session_id)
-    Signal.objects.create(
-        session=session,
-        project_id=session.project_id,
-        number=session.signal_seq,
-        kind=kind,
-        payload=payload or {},
-        created_at=read_now(),
-    )
+    session = AgentSession.objects.select_for_update().only("id", "project_id", "external_id", "signal_seq")
+    row = session.get(pk=session_id)
+    add_signal(row, kind, payload)
+    row.save(update_fields=["signal_seq"])
 
 
 def signal_json(signal: Signal) -> dict[str, Any]:
@@ -54,14 +44,8 @@ def signal_json(signal: Signal) -> dict[str, Any]:
 
 
 def wait_for_signals(session: AgentSession, *, after: int, limit: int, seconds: int) -> list[Signal]:
-    """Polls without holding a database connection between looks; few callers may wait at once."""
-    deadline = time.monotonic() + seconds
-    while True:
-        rows = list(Signal.objects.filter(session=session, number__gt=after).order_by("number")[:limit])
-        if rows or time.monotonic() >= deadline or not _waiters.acquire(blocking=False):
-            return rows
-        try:
-            connection.close()
-            time.sleep(min(_POLL_SECONDS, max(0.0, deadline - time.monotonic())))
-        finally:
-            _waiters.release()
+    return wait_until(
+        lambda: list(Signal.objects.filter(session=session, number__gt=after).order_by("number")[:limit]),
+        is_there=bool,
+        seconds=seconds,
+    )
