@@ -13,6 +13,9 @@ class IdempotencyRecord(models.Model):
     project_id = IdField()
     key = models.CharField(max_length=255)
     fingerprint = models.CharField(max_length=64)
+    subject = models.CharField(
+        max_length=140, blank=True, default="", help_text="The session that the request's path names."
+    )
     status = models.PositiveSmallIntegerField()
     body = models.BinaryField()
     created_at = models.DateTimeField(db_index=True)

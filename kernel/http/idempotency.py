@@ -6,7 +6,7 @@ import functools
 import hashlib
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -15,9 +15,12 @@ from django.http import HttpRequest, HttpResponse
 
 from kernel.clock import read_now
 from kernel.errors import BadRequest, Invalid
+from kernel.jobs.registry import sweep
 from kernel.models import IdempotencyRecord
 
 KEPT_FOR = timedelta(hours=24)
+SUBJECT_LENGTH = 140
+_FORGOTTEN_PER_ROUND = 1000
 _KEY = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?")
 
 View = TypeVar("View", bound=Callable[..., HttpResponse])
@@ -43,8 +46,6 @@ def idempotent(view: View) -> View:
             )
         return _run_once(key, view, request, *args, **kwargs)
 
-    # django-ninja reads annotations in the wrapper's module; resolved here, they mean what the view meant.
-    run.__signature__ = inspect.signature(view, eval_str=True)  # type: ignore[attr-defined]
     # django-ninja would look the annotations' names up in this module, not in the view's.
     run.__signature__ = inspect.signature(view, eval_str=True)  # type: ignore[attr-defined]
     return run  # type: ignore[return-value]
@@ -55,9 +56,10 @@ def _run_once(
 ) -> HttpResponse:
     project_id: str = request.auth.project_id  # type: ignore[attr-defined]
     fingerprint = _fingerprint(request)
+    subject = str(kwargs.get("session_id", ""))[:SUBJECT_LENGTH]
     with transaction.atomic():
         # A second turn only when the key's holder rolled back, or its answer is too old to be kept.
-        while (record_id := _insert(project_id, key, fingerprint)) is None:
+        while (record_id := _insert(project_id, key, fingerprint, subject)) is None:
             replay = _replay(project_id, key, fingerprint)
             if replay is not None:
                 return replay
@@ -76,14 +78,14 @@ def _fingerprint(request: HttpRequest) -> str:
     return digest.hexdigest()
 
 
-def _insert(project_id: str, key: str, fingerprint: str) -> int | None:
+def _insert(project_id: str, key: str, fingerprint: str, subject: str) -> int | None:
     """The new row's id, or None when the key is taken; waits for a concurrent holder of the key."""
     table = IdempotencyRecord._meta.db_table
     with connection.cursor() as cursor:
         cursor.execute(
-            f"INSERT INTO {table} (project_id, key, fingerprint, status, body, created_at)"
-            " VALUES (%s, %s, %s, 0, %s, %s) ON CONFLICT (project_id, key) DO NOTHING RETURNING id",
-            [project_id, key, fingerprint, b"", _sql_time()],
+            f"INSERT INTO {table} (project_id, key, fingerprint, subject, status, body, created_at)"
+            " VALUES (%s, %s, %s, %s, 0, %s, %s) ON CONFLICT (project_id, key) DO NOTHING RETURNING id",
+            [project_id, key, fingerprint, subject, b"", _sql_time()],
         )
         row = cursor.fetchone()
     return row[0] if row else None
@@ -105,3 +107,23 @@ def _replay(project_id: str, key: str, fingerprint: str) -> HttpResponse | None:
     response = HttpResponse(bytes(record.body), status=record.status, content_type="application/json")
     response["Idempotency-Replayed"] = "true"
     return response
+
+
+def forget_answers(*, project_id: str, refs: Collection[str], session_id: str) -> None:
+    """Removes the kept answers about a session: by the path of the request, or because they name it."""
+    kept = IdempotencyRecord.objects.filter(project_id=project_id)
+    kept.filter(subject__in=refs).delete()
+    holds_id = "position(%s in body) > 0" if connection.vendor == "postgresql" else "instr(body, %s) > 0"
+    table = IdempotencyRecord._meta.db_table
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"DELETE FROM {table} WHERE project_id = %s AND {holds_id}", [project_id, session_id.encode()]
+        )
+
+
+@sweep
+def forget_old_answers() -> None:
+    old = IdempotencyRecord.objects.filter(created_at__lt=read_now() - KEPT_FOR).order_by("created_at")
+    IdempotencyRecord.objects.filter(
+        pk__in=list(old.values_list("pk", flat=True)[:_FORGOTTEN_PER_ROUND])
+    ).delete()
