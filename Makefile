@@ -52,8 +52,8 @@ proofs: $(DEV) ## Run the promises at full length, on both databases
 browser: $(DEV) ## Run the pages in a real Chromium
 	$(PYTEST) -m browser tests
 
-bench: $(DEV) ## Print the benchmark table (PEERS=1 measures the peers beside us)
-	@PEERS="$(PEERS)" $(BIN)/python -m benchmarks
+bench: $(DEV) ## Print the benchmark table; peers are installed into a throw-away environment
+	@$(BIN)/python -m benchmarks
 
 lock: $(DEV) ## Rewrite the hash-pinned requirements
 	for name in base dev prod; do \

@@ -10,9 +10,13 @@ import importlib
 import os
 import sys
 import tempfile
+import traceback
 from pathlib import Path
 
 HEADER = ("work", "ours", "peer", "ratio")
+FAILED = "failed"
+
+Row = tuple[str, str, str, str]
 
 
 def main(chosen: list[str]) -> int:
@@ -22,9 +26,19 @@ def main(chosen: list[str]) -> int:
         table = [HEADER]
         for name in names:
             print(f"measuring {name} …", file=sys.stderr, flush=True)
-            table += importlib.import_module(f"benchmarks.{name}").rows()
+            table += _rows_of(name)
     _print(table)
-    return 0
+    return 1 if any(row[1] == FAILED for row in table) else 0
+
+
+def _rows_of(name: str) -> list[Row]:
+    """A benchmark that breaks takes its own rows with it and nobody else's."""
+    try:
+        measured: list[Row] = importlib.import_module(f"benchmarks.{name}").rows()
+    except Exception as error:
+        traceback.print_exc()
+        return [(name, FAILED, f"{type(error).__name__}: {error}".splitlines()[0][:80], "–")]
+    return measured
 
 
 def _bench_names(chosen: list[str]) -> list[str]:
@@ -48,7 +62,7 @@ def _set_up_django(folder: Path) -> None:
     call_command("createcachetable", verbosity=0)
 
 
-def _print(table: list[tuple[str, str, str, str]]) -> None:
+def _print(table: list[Row]) -> None:
     widths = [max(len(row[column]) for row in table) for column in range(4)]
     for row in table:
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
