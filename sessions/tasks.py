@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kernel.jobs.registry import ClaimedJob, job_handler
+from sessions.services import erasure as erasure  # registers its sweep
 from sessions.services.archive import INDEX_JOB, index_up_to
 from sessions.services.compaction import run_compaction
 from sessions.services.compaction_requests import COMPACT_JOB

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from django.db import connection, transaction
 from django.http import HttpRequest, HttpResponse
 
+from kernel.bytes_search import rows_holding
 from kernel.clock import read_now
 from kernel.errors import BadRequest, Invalid
 from kernel.jobs.registry import sweep
@@ -113,12 +114,7 @@ def forget_answers(*, project_id: str, refs: Collection[str], session_id: str) -
     """Removes the kept answers about a session: by the path of the request, or because they name it."""
     kept = IdempotencyRecord.objects.filter(project_id=project_id)
     kept.filter(subject__in=refs).delete()
-    holds_id = "position(%s in body) > 0" if connection.vendor == "postgresql" else "instr(body, %s) > 0"
-    table = IdempotencyRecord._meta.db_table
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"DELETE FROM {table} WHERE project_id = %s AND {holds_id}", [project_id, session_id.encode()]
-        )
+    rows_holding(kept, "body", session_id.encode()).delete()
 
 
 @sweep

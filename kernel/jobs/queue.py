@@ -163,6 +163,13 @@ def cancel(job_id: str) -> None:
         raise Conflict("Only a queued job can be cancelled.", code="job_not_cancellable")
 
 
+def erase_jobs(subject_id: str) -> None:
+    """Ends what is open about a subject and forgets the words of everything that was done about it."""
+    about = Job.objects.filter(subject_id=subject_id)
+    about.filter(state__in=Job.OPEN).update(state=Job.State.CANCELLED, lease_until=None, finished_at=db_now())
+    about.update(payload={}, stage={}, result={}, error="", progress="")
+
+
 def send_due() -> int:
     """Sends every job that is due and has no live message; returns how many."""
     now = read_now()

@@ -9,6 +9,7 @@ from sessions.api.checkpoints import router as checkpoints_router
 from sessions.api.children import router as children_router
 from sessions.api.compaction import router as compaction_router
 from sessions.api.contexts import router as contexts_router
+from sessions.api.erasure import router as erasure_router
 from sessions.api.events import router as events_router
 from sessions.api.happenings import router as happenings_router
 from sessions.api.holds import router as holds_router
@@ -32,6 +33,7 @@ PARTS = (
     holds_router,
     approvals_router,
     jobs_router,
+    erasure_router,
 )
 
 router = Router()
