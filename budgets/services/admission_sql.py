@@ -18,7 +18,7 @@ from django.db import connection
 
 from budgets.core.caps import BalanceState, Limit
 from budgets.core.periods import PERIODS, Window, window_at
-from budgets.models import Balance, Cap, LedgerEntry, Scope
+from budgets.models import Balance, Cap, Hold, LedgerEntry, Scope
 from kernel.clock import read_now
 from kernel.errors import NotFound
 from teams.models import Project
@@ -26,7 +26,9 @@ from teams.models import Project
 # Sums stay below this, so that settled + reserved + amount always fits a 64-bit integer.
 MAX_NANO = 2**61
 
-_CAP, _BALANCE, _LEDGER, _PROJECT = (model._meta.db_table for model in (Cap, Balance, LedgerEntry, Project))
+_CAP, _BALANCE, _HOLD, _LEDGER, _PROJECT = (
+    model._meta.db_table for model in (Cap, Balance, Hold, LedgerEntry, Project)
+)
 _STATE_COLUMNS = (
     "id",
     "cap_id",
@@ -38,6 +40,11 @@ _STATE_COLUMNS = (
     "limit_told",
 )
 _STATE = ", ".join(_STATE_COLUMNS)
+_ENTRY_FIELDS = [field for field in LedgerEntry._meta.concrete_fields if not field.primary_key]
+_INSERT_ENTRY = (
+    f"INSERT INTO {_LEDGER} ({', '.join(str(field.column) for field in _ENTRY_FIELDS)})"
+    f" VALUES ({', '.join(['%s'] * len(_ENTRY_FIELDS))}) RETURNING id"
+)
 _LOCK_KEY = "hashtextextended({}, 7)"
 
 
@@ -221,6 +228,29 @@ def read_states(balance_ids: Iterable[int], *, lock: bool = False) -> list[Balan
     suffix = " FOR UPDATE" if lock and _is_postgres() else ""
     rows = _all(f"SELECT {_STATE} FROM {_BALANCE} WHERE id IN ({places}) ORDER BY id{suffix}", ids)
     return [_state(row) for row in rows]
+
+
+def resolve_hold(hold: Hold, *, state: str, cost_nano: int | None, late: bool, now: datetime) -> bool:
+    """Ends a hold whose state is still the one that was read: whoever changes the row has resolved it."""
+    row = _one(
+        f"UPDATE {_HOLD} SET state = %s, cost_nano = %s, late = %s, resolved_at = %s"
+        " WHERE id = %s AND state = %s RETURNING id",
+        [state, cost_nano, late, sql_time(now), hold.pk, hold.state],
+    )
+    return row is not None
+
+
+def session_of_hold(project_id: str, hold_id: str) -> str | None:
+    row = _one(f"SELECT session_id FROM {_HOLD} WHERE id = %s AND project_id = %s", [hold_id, project_id])
+    return row[0] if row else None
+
+
+def insert_entry(entry: LedgerEntry) -> None:
+    """Writes the entry and reads back the id that the database gave it."""
+    values = [field.get_db_prep_save(getattr(entry, field.attname), connection) for field in _ENTRY_FIELDS]
+    row = _one(_INSERT_ENTRY, values)
+    assert row is not None
+    entry.pk = row[0]
 
 
 def sql_time(moment: datetime | None) -> Any:

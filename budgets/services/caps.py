@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -16,7 +16,6 @@ from budgets.errors import SumOverflow
 from budgets.models import Balance, Cap, Hold, Scope
 from budgets.services import admission_sql as sql
 from budgets.services.audit import Author
-from budgets.services.scopes import Spender
 from kernel.clock import read_now
 from kernel.errors import FieldProblem, Invalid, NotFound, PreconditionFailed
 from kernel.http.schemas import usd
@@ -201,18 +200,8 @@ def window_view(cap: Cap) -> WindowView:
     )
 
 
-def applicable_limits(spender: Spender) -> list[Limit]:
-    account = sql.enter(spender.project_id)
-    return sql.limits_at(spender.scopes, account.now, account.zone)
-
-
-@transaction.atomic
-def claim_crossings(*, spender: Spender) -> list[Crossing]:
+def claim_crossings(limits: Iterable[Limit]) -> Iterator[Crossing]:
     """Levels that were passed, each given to exactly one caller: once a window, again after a raise."""
-    return list(_claimed(applicable_limits(spender)))
-
-
-def _claimed(limits: Iterable[Limit]) -> Iterable[Crossing]:
     for limit in limits:
         balance = Balance.objects.filter(pk=limit.balance.id)
         if limit.is_warning and not limit.balance.warned and balance.filter(warned=False).update(warned=True):

@@ -25,6 +25,7 @@ from kernel.errors import NotFound
 from kernel.faults import fault
 from kernel.ids import new_id
 from kernel.jobs.registry import sweep
+from kernel.rows import fetch_row, insert_rows
 
 DEFAULT_TTL = timedelta(minutes=10)
 _EXPIRED_PER_ROUND = 200
@@ -40,10 +41,11 @@ class Admission:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settlement:
-    """The settled hold and the entry that was written for it; none when it was settled before."""
+    """The settled hold, its new entry and the caps after it; neither when it was settled before."""
 
     hold: Hold
-    entry: LedgerEntry | None
+    entry: LedgerEntry | None = None
+    limits: tuple[Limit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +59,7 @@ class Actual:
     source: str = "reported"
 
 
-@transaction.atomic
+@transaction.atomic(savepoint=False)
 def reserve(
     *,
     account: sql.Account,
@@ -84,7 +86,7 @@ def reserve(
     hold.requested_model = requested_model or spender.model
     hold.wrap_up, hold.balance_ids = wrap_up, [state.id for state in states]
     if not dry_run:
-        hold.save(force_insert=True)
+        insert_rows([hold])
         fault("hold.commit.before")
     remaining = min((state.room_nano(wrap_up=wrap_up) for state in states), default=None)
     return Admission(hold=hold, remaining_nano=remaining)
@@ -143,19 +145,16 @@ def _new_hold(account: sql.Account, spender: Spender, estimate: Estimate, ttl: t
 
 
 def find_hold(*, project_id: str, hold_id: str) -> Hold:
-    hold = Hold.objects.of_project(project_id).filter(pk=hold_id).first() if "\x00" not in hold_id else None
-    if hold is None:
-        raise NotFound()
-    return hold
+    return _fetch(project_id, hold_id, lock=False)
 
 
-@transaction.atomic
+@transaction.atomic(savepoint=False)
 def settle(*, project_id: str, hold_id: str, actual: Actual) -> Settlement:
     """Records what the call cost. A second settle gives the first one's answer; a late one still counts."""
     account = sql.enter(project_id)
-    hold = _locked(project_id, hold_id)
+    hold = _fetch(project_id, hold_id, lock=True)
     if hold.state == Hold.State.SETTLED:
-        return Settlement(hold=hold, entry=None)
+        return Settlement(hold=hold)
     if hold.state == Hold.State.VOIDED:
         raise HoldResolved("This hold was voided; report the usage as an event instead.", state=hold.state)
     in_time = hold.state == Hold.State.OPEN
@@ -165,10 +164,10 @@ def settle(*, project_id: str, hold_id: str, actual: Actual) -> Settlement:
         reverse(account, reported)
         actual = replace(actual, usage=actual.usage or reported.usage)
     posting = _posting_of(account, hold, actual, in_time=in_time)
-    entry = post(account, posting, releases=_releases(hold) if in_time else {})
+    posted = post(account, posting, releases=_releases(hold) if in_time else {})
     _resolve(hold, Hold.State.SETTLED, account.now, cost_nano=posting.cost_nano, late=not in_time)
     fault("settle.commit.before")
-    return Settlement(hold=hold, entry=entry)
+    return Settlement(hold=hold, entry=posted.entry, limits=posted.limits)
 
 
 def _posting_of(account: sql.Account, hold: Hold, actual: Actual, *, in_time: bool) -> Posting:
@@ -205,7 +204,7 @@ def spender_of_hold(hold: Hold) -> Spender:
 def void(*, project_id: str, hold_id: str) -> Hold:
     """Gives the money back because the call was not made; what is void or expired already stays so."""
     account = sql.enter(project_id)
-    hold = _locked(project_id, hold_id)
+    hold = _fetch(project_id, hold_id, lock=True)
     if hold.state == Hold.State.SETTLED:
         raise HoldResolved("This hold was settled; a settled call cannot be voided.", state=hold.state)
     if hold.state == Hold.State.OPEN:
@@ -217,7 +216,7 @@ def void(*, project_id: str, hold_id: str) -> Hold:
 @transaction.atomic
 def extend(*, project_id: str, hold_id: str, ttl: timedelta) -> Hold:
     """Keeps an open hold for `ttl` from now on; one whose time is over is gone."""
-    hold = _locked(project_id, hold_id)
+    hold = _fetch(project_id, hold_id, lock=True)
     now = read_now()
     if hold.state != Hold.State.OPEN or hold.expires_at <= now:
         raise HoldResolved("This hold is not open any more.", state=hold.state)
@@ -255,9 +254,9 @@ def _expire(team_id: str, *, also_lock: Iterable[int]) -> int:
     return len(holds)
 
 
-def _locked(project_id: str, hold_id: str) -> Hold:
-    rows = Hold.objects.of_project(project_id).select_for_update()
-    hold = rows.filter(pk=hold_id).first() if "\x00" not in hold_id else None
+def _fetch(project_id: str, hold_id: str, *, lock: bool) -> Hold:
+    values = {"id": hold_id, "project_id": project_id}
+    hold = fetch_row(Hold, values, lock=lock) if "\x00" not in hold_id else None
     if hold is None:
         raise NotFound()
     return hold
@@ -279,10 +278,6 @@ def _release(amounts: dict[int, int]) -> None:
 def _resolve(
     hold: Hold, state: Hold.State, now: datetime, *, cost_nano: int | None = None, late: bool = False
 ) -> None:
-    """The state that was read must still be there: whoever changes the row has resolved it, nobody else."""
-    changed = Hold.objects.filter(pk=hold.pk, state=hold.state).update(
-        state=state, cost_nano=cost_nano, late=late, resolved_at=now
-    )
-    if changed != 1:
+    if not sql.resolve_hold(hold, state=state, cost_nano=cost_nano, late=late, now=now):
         raise HoldResolved("This hold was resolved a moment ago.")
     hold.state, hold.cost_nano, hold.late, hold.resolved_at = state, cost_nano, late, now

@@ -18,7 +18,7 @@ from budgets.services.pricing import price_under_policy
 from budgets.services.scopes import Spender
 
 
-@transaction.atomic
+@transaction.atomic(savepoint=False)
 def record_usage(
     *,
     project_id: str,
@@ -58,7 +58,7 @@ def record_usage(
         response_id=response_id or "",
     )
     known = standing_entry(session_id=session_id, response_id=response_id or "", hold_id=hold_id or "")
-    return post(account, posting) if known is None else _replace(account, known, posting)
+    return post(account, posting).entry if known is None else _replace(account, known, posting)
 
 
 def _settles(project_id: str, session_id: str, hold_id: str) -> bool:
@@ -83,4 +83,4 @@ def _replace(account: sql.Account, known: LedgerEntry, posting: Posting) -> Ledg
     if known.usage == posting.usage and known.cost_nano == posting.cost_nano:
         return known
     reverse(account, known)
-    return post(account, posting)
+    return post(account, posting).entry

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 
+from budgets.core.caps import Limit
 from budgets.core.usage import TokenUsage
 from budgets.errors import SumOverflow
 from budgets.models import LedgerEntry
@@ -31,11 +32,21 @@ class Posting:
     response_id: str = ""
 
 
-def post(account: sql.Account, posting: Posting, *, releases: Mapping[int, int] | None = None) -> LedgerEntry:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Posted:
+    """The entry, and the caps that it was counted against as they stand after it."""
+
+    entry: LedgerEntry
+    limits: tuple[Limit, ...]
+
+
+def post(account: sql.Account, posting: Posting, *, releases: Mapping[int, int] | None = None) -> Posted:
     """Balances first, entry second: a balance that starts here must not find its own entry in the ledger."""
-    _move_balances(account, posting.spender, posting.counted_at, posting.cost_nano or 0, dict(releases or {}))
+    limits = _move_balances(
+        account, posting.spender, posting.counted_at, posting.cost_nano or 0, dict(releases or {})
+    )
     counters = {name: getattr(posting.usage, name) for name in COUNTERS}
-    return _insert(account, posting, counters, posting.cost_nano)
+    return Posted(entry=_insert(account, posting, counters, posting.cost_nano), limits=limits)
 
 
 def reverse(account: sql.Account, entry: LedgerEntry) -> LedgerEntry:
@@ -71,12 +82,13 @@ def spender_of(row: LedgerEntry) -> Spender:
 
 def _move_balances(
     account: sql.Account, spender: Spender, moment: datetime, cost_nano: int, releases: dict[int, int]
-) -> None:
+) -> tuple[Limit, ...]:
     if abs(cost_nano) > sql.MAX_NANO:
         raise SumOverflow("That cost is too large to be added up.")
     limits = sql.limits_at(spender.scopes, moment, account.zone) if cost_nano else []
-    charged = {limit.balance.id for limit in limits}
-    for balance_id in sorted(charged | releases.keys()):
+    charged = {limit.balance.id: limit for limit in limits}
+    after = []
+    for balance_id in sorted(charged.keys() | releases.keys()):
         moved = sql.move(
             balance_id,
             release_nano=releases.get(balance_id, 0),
@@ -84,6 +96,9 @@ def _move_balances(
         )
         if moved is None:
             raise SumOverflow("The spend of a cap would no longer fit; nothing was changed.")
+        if balance_id in charged:
+            after.append(replace(charged[balance_id], balance=moved))
+    return tuple(after)
 
 
 def _insert(
@@ -94,7 +109,7 @@ def _insert(
     corrects: LedgerEntry | None = None,
 ) -> LedgerEntry:
     spender = posting.spender
-    return LedgerEntry.objects.create(
+    entry = LedgerEntry(
         team_id=spender.team_id,
         project_id=spender.project_id,
         session_id=spender.session_id,
@@ -112,3 +127,5 @@ def _insert(
         created_at=account.now,
         **counters,
     )
+    sql.insert_entry(entry)
+    return entry

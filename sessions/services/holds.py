@@ -9,14 +9,15 @@ from django.db import transaction
 
 from budgets.core.caps import Refusal
 from budgets.errors import CapBusy
-from budgets.models import Hold, Scope
+from budgets.models import Hold, Profile, Scope
 from budgets.services import holds
-from budgets.services.admission_sql import enter, limits_at
+from budgets.services.admission_sql import enter, limits_at, session_of_hold
 from budgets.services.holds import Actual, Admission
 from budgets.services.models import resolve_model
 from budgets.services.pricing import Estimate, estimate_cost, estimate_tokens
 from budgets.services.scopes import Spender, register_resolver
-from kernel.errors import ProblemError
+from kernel.errors import NotFound, ProblemError
+from kernel.rows import fetch_row, update_row
 from sessions.models import AgentSession
 from sessions.services.approvals import ask, pause_others
 from sessions.services.frames import frame_of
@@ -58,7 +59,7 @@ class Placed:
     estimate: Estimate
 
 
-@transaction.atomic
+@transaction.atomic(savepoint=False)
 def place_hold(*, project_id: str, ref: str, key_id: str, wish: HoldWish) -> Placed | ProblemError:
     """The hold, or the problem to answer with: a pause at a cap must be committed, so it is not raised."""
     session = find_session(project_id=project_id, ref=ref)
@@ -135,23 +136,27 @@ def _pause_and_ask(session: AgentSession, spender: Spender, refusal: Refusal) ->
     return cap_reached(still.limit, approval)
 
 
-@transaction.atomic
+@transaction.atomic(savepoint=False)
 def settle_hold(*, project_id: str, hold_id: str, actual: Actual) -> Hold:
     """What the call cost, counted as a turn of its session; pauses when a cap is passed by it."""
-    hold = holds.find_hold(project_id=project_id, hold_id=hold_id)
-    session = _lock_whatever_state(hold.session_id)
+    session = _lock_whatever_state(project_id, hold_id)
     settlement = holds.settle(project_id=project_id, hold_id=hold_id, actual=actual)
     if settlement.entry is not None:
         count_turn(session, settlement.entry, budget_tokens=frame_of(session).total)
-        observe(session, model=settlement.entry.model)
-        session.save()
+        observe(session, limits=settlement.limits)
+        update_row(session)
     return settlement.hold
 
 
-def _lock_whatever_state(session_id: str) -> AgentSession:
+def _lock_whatever_state(project_id: str, hold_id: str) -> AgentSession:
     """What happened is recorded even for a session that has ended or was erased."""
-    rows = AgentSession.objects.select_related("profile", "profile__current", "pinned_revision")
-    return rows.select_for_update(of=("self",)).get(pk=session_id)
+    session_id = session_of_hold(project_id, hold_id) if "\x00" not in hold_id else None
+    session = fetch_row(AgentSession, {"id": session_id}, lock=True) if session_id else None
+    profile = fetch_row(Profile, {"id": session.profile_id}, lock=False) if session else None
+    if session is None or profile is None:
+        raise NotFound()
+    session.profile = profile
+    return session
 
 
 def _session_scope(project_id: str, given: str) -> str:

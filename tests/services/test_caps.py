@@ -6,7 +6,9 @@ import pytest
 
 from budgets.models import Cap
 from budgets.services import caps
-from budgets.services.caps import CapChange, claim_crossings
+from budgets.services.admission_sql import enter, limits_at
+from budgets.services.caps import CapChange, Crossing, claim_crossings
+from budgets.services.scopes import Spender
 from kernel.errors import Invalid, PreconditionFailed
 from teams.models import AuditEvent, Project
 from tests.conftest import Clock
@@ -24,6 +26,11 @@ from tests.money import (
 )
 
 __all__ = ["books_balance"]
+
+
+def crossings(spender: Spender) -> list[Crossing]:
+    account = enter(spender.project_id)
+    return list(claim_crossings(limits_at(spender.scopes, account.now, account.zone)))
 
 
 @pytest.mark.parametrize("scope", ["team", "project", "model", "key", "session"])
@@ -80,22 +87,22 @@ def test_crossings_are_given_to_one_caller_once(project: Project) -> None:
     spender = spender_of(project)
     cap_on(spender, "session", 10 * CENT)
     settle(admitted(spender, 8 * CENT), 8 * CENT)
-    assert [crossing.is_limit for crossing in claim_crossings(spender=spender)] == [False]
-    assert claim_crossings(spender=spender) == []
+    assert [crossing.is_limit for crossing in crossings(spender)] == [False]
+    assert crossings(spender) == []
     settle(admitted(spender, 2 * CENT), 2 * CENT)
-    assert [crossing.is_limit for crossing in claim_crossings(spender=spender)] == [True]
-    assert claim_crossings(spender=spender) == []
+    assert [crossing.is_limit for crossing in crossings(spender)] == [True]
+    assert crossings(spender) == []
 
 
 def test_a_raise_lets_the_levels_be_told_again(project: Project) -> None:
     spender = spender_of(project)
     cap = cap_on(spender, "session", 10 * CENT)
     settle(admitted(spender, 10 * CENT), 10 * CENT)
-    assert len(claim_crossings(spender=spender)) == 2
+    assert len(crossings(spender)) == 2
     caps.raise_cap(cap=cap, amount_nano=10 * CENT, author=TESTER)
-    assert claim_crossings(spender=spender) == []
+    assert crossings(spender) == []
     settle(admitted(spender, 10 * CENT), 10 * CENT)
-    assert len(claim_crossings(spender=spender)) == 2
+    assert len(crossings(spender)) == 2
 
 
 def test_a_cap_on_the_team_holds_across_its_projects(project: Project) -> None:

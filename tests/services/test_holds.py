@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from django.db import transaction
 
 from budgets.core.usage import TokenUsage
 from budgets.errors import HoldResolved
@@ -158,9 +159,9 @@ def test_a_voided_hold_cannot_be_settled_nor_a_settled_one_voided(project: Proje
     voided, settled = admitted(spender_of(project), CENT), admitted(spender_of(project), CENT)
     void(voided)
     settle(settled, CENT)
-    with pytest.raises(HoldResolved):
+    with pytest.raises(HoldResolved), transaction.atomic():
         settle(voided, CENT)
-    with pytest.raises(HoldResolved):
+    with pytest.raises(HoldResolved), transaction.atomic():
         void(settled)
 
 
@@ -212,5 +213,5 @@ def test_extending_keeps_a_hold_open_longer(project: Project, clock: Clock) -> N
 def test_another_projects_hold_is_not_found(project: Project, other_project: Project) -> None:
     hold = admitted(spender_of(project), CENT)
     for act in (holds.void, lambda **ids: holds.settle(**ids, actual=Actual(cost_nano=1))):
-        with pytest.raises(NotFound):
+        with pytest.raises(NotFound), transaction.atomic():
             act(project_id=other_project.pk, hold_id=hold.pk)
