@@ -11,9 +11,11 @@ from django.db.models import QuerySet
 from kernel.clock import read_now
 from kernel.errors import FieldProblem, Invalid
 from sessions.models import UsageBucket
+from sessions.services.rollups import quarter_of
 
 _RANGE = re.compile(r"([1-9]\d{0,3})([hdw])")
 _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
+QUARTER = timedelta(minutes=15)
 LONGEST = timedelta(days=3 * 366)
 
 
@@ -46,8 +48,9 @@ def usage_filter(
     model: str | None = None,
     profile_id: str | None = None,
 ) -> UsageFilter:
-    """`range` counts back from `until` (now when left out); `since` wins over it."""
-    until = _aware(until, "/until") or read_now()
+    """`range` counts back from `until`; `since` wins over it. Left out, `until` is the end of this quarter
+    hour: the rollups' own step, so that pollers meet the same range and can be answered 304."""
+    until = _aware(until, "/until") or quarter_of(read_now()) + QUARTER
     since = _aware(since, "/since") or until - _length(range)
     if not timedelta(0) < until - since <= LONGEST:
         raise _invalid("/since", "must lie before until, at most three years")

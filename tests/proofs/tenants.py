@@ -66,11 +66,12 @@ def _belongings(project: Project, api: Api, mark: str) -> dict[str, str]:
     ids["profile"] = _made(api, "/profiles", {"name": ids["profile_name"], "title": mark})
     policy = api.get(f"/profiles/{ids['profile']}").json()["policy"]
     _made(api, f"/profiles/{ids['profile']}/revisions", {"policy": policy, "note": mark})
-    api.post(f"/profiles/{ids['profile']}/publish")
-    api.post("/models/override", {"name": ids["model"], "context_window": 8192})
-    api.post("/models/alias", {"name": f"{mark}-alias", "alias_of": ids["model"]})
+    _done(api, "POST", f"/profiles/{ids['profile']}/publish")
+    _done(api, "POST", "/models/override", {"name": ids["model"], "context_window": 8192})
+    _done(api, "POST", "/models/alias", {"name": f"{mark}-alias", "alias_of": ids["model"]})
     price = {"name": ids["model"], "input_usd_per_mtok": "3", "output_usd_per_mtok": "15"}
     ids["price"] = _made(api, "/models/prices", price)
+    ids["webhook"] = _made(api, "/webhooks", {"url": f"{HOOK}/{mark}"})
     _made(api, "/protocols", {"name": ids["protocol"], "text": mark})
     ids |= _session_of(project, api, mark, ids)
     ids |= _money_of(api, mark, ids)
@@ -87,11 +88,11 @@ def _session_of(project: Project, api: Api, mark: str, ids: Mapping[str, str]) -
     }
     session = _made(api, "/sessions", opening)
     base = f"/sessions/{session}"
-    api.post(f"{base}/events", {"events": _events(mark)})
-    api.put(f"{base}/sections/working_state", {"content": mark})
-    api.post(f"{base}/scratch/dead-ends", {"description": mark})
-    api.post(f"{base}/scratch/state-changes", {"previous": mark, "new": mark})
-    api.post(f"{base}/protocols/{ids['protocol']}/load")
+    _done(api, "POST", f"{base}/events", {"events": _events(mark)})
+    _done(api, "PUT", f"{base}/sections/working_state", {"content": mark})
+    _done(api, "POST", f"{base}/scratch/dead-ends", {"description": mark})
+    _done(api, "POST", f"{base}/scratch/state-changes", {"previous": mark, "new": mark})
+    _done(api, "POST", f"{base}/protocols/{ids['protocol']}/load")
     context = api.post(f"{base}/context", {"query": mark}).json()
     child = _made(api, f"{base}/children", {"task": mark, "files": {mark: mark}})
     checkpoint = _made(api, f"{base}/checkpoints", {"epic": mark, "clear": True})
@@ -115,7 +116,7 @@ def _money_of(api: Api, mark: str, ids: Mapping[str, str]) -> dict[str, str]:
     spender = _made(api, "/sessions", {"model": ids["model"], "task": mark})
     cap = _made(api, "/caps", {"scope": "session", "scope_id": spender, "limit_usd": "0.05"})
     spent = _made(api, f"/sessions/{spender}/holds", {"estimate": {"cost_usd": "0.04"}})
-    api.post(f"/holds/{spent}/settle", {"cost_usd": "0.04"})
+    _done(api, "POST", f"/holds/{spent}/settle", {"cost_usd": "0.04"})
     refused = api.post(f"/sessions/{spender}/holds", {"estimate": {"cost_usd": "0.03"}})
     return {"hold": hold, "cap": cap, "approval": refused.json()["approval"]}
 
@@ -127,6 +128,11 @@ def _events(mark: str) -> list[Body]:
         {"event_id": "e3", "type": "usage", "usage": {"input_tokens": 100, "output_tokens": 10}},
         {"event_id": "e4", "type": "phase", "phase": mark},
     ]
+
+
+def _done(api: Api, method: str, path: str, body: Body | None = None) -> None:
+    answer = api.request(method, path, body)
+    assert answer.status_code < 300, (path, answer.content)
 
 
 def _made(api: Api, path: str, body: Body) -> str:
@@ -142,6 +148,7 @@ EXTERNAL = {"session_id": "external"}
 MODEL = {"model": "model"}
 POLICY = {"sections": [{"name": "memory", "size": {"share_bp": 5000}}]}
 EVENTS = {"events": [{"event_id": "walk", "type": "note", "text": "n"}]}
+HOOK = "https://1.1.1.1/hook"
 COST = {"estimate": {"cost_usd": "0.001"}}
 
 # Several rows for one operation where an id can be said in several ways.
@@ -191,6 +198,25 @@ VISITS: dict[str, tuple[Visit, ...]] = {
     "PATCH /caps/{cap_id}": (Visit(path={"cap_id": "cap"}, body={"limit_usd": "7"}),),
     "DELETE /caps/{cap_id}": (Visit(path={"cap_id": "cap"}),),
     "POST /caps/{cap_id}/raise": (Visit(path={"cap_id": "cap"}, body={"amount_usd": "7"}),),
+    "GET /webhooks": (Visit(),),
+    "POST /webhooks": (Visit(body={"url": HOOK}),),
+    "GET /webhooks/{webhook_id}": (Visit(path={"webhook_id": "webhook"}),),
+    "PATCH /webhooks/{webhook_id}": (Visit(path={"webhook_id": "webhook"}, body={"active": False}),),
+    "DELETE /webhooks/{webhook_id}": (Visit(path={"webhook_id": "webhook"}),),
+    "POST /webhooks/{webhook_id}/test": (Visit(path={"webhook_id": "webhook"}),),
+    "GET /webhooks/{webhook_id}/deliveries": (Visit(path={"webhook_id": "webhook"}),),
+    "GET /usage": (Visit(), Visit(query={"session": "session"}), Visit(query={"model": "model"})),
+    "GET /usage/summary": (Visit(), Visit(query={"model": "model"}), Visit(query={"profile": "profile"})),
+    "GET /analytics/usage": (Visit(), Visit(query={"model": "model"}), Visit(query={"profile": "profile"})),
+    "GET /analytics/models": (Visit(), Visit(query={"profile": "profile"})),
+    "GET /analytics/sections": (
+        Visit(),
+        Visit(query={"model": "model"}),
+        Visit(query={"profile": "profile"}),
+    ),
+    "GET /analytics/over-budget": (Visit(), Visit(query={"model": "model"})),
+    "GET /analytics/compaction": (Visit(),),
+    "GET /analytics/forecast": (Visit(),),
     "GET /sessions": (Visit(), Visit(query={"parent": "session"}), Visit(query={"model": "model"})),
     "POST /sessions": (
         Visit(body={"model": "gpt-4"}),
