@@ -95,6 +95,13 @@ def resolve_model(*, project_id: str, name: str, fallback_tokens: int = FALLBACK
     return resolved(card, fallback_tokens)
 
 
+def remember_cards(*, project_id: str, names: Iterable[str]) -> None:
+    """Fetched together, so that a page of many sessions asks twice and not twice per model."""
+    expires = process_seconds() + CARD_SECONDS
+    for card in model_cards(project_id=project_id, names=sorted(set(names))):
+        _cards[project_id, card.name] = (expires, card)
+
+
 def forget_cards() -> None:
     """After a change of overrides, aliases or prices."""
     _cards.clear()
