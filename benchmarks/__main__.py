@@ -54,6 +54,8 @@ def _set_up_django(folder: Path) -> None:
     os.environ["DJANGO_SETTINGS_MODULE"] = "ctxbudget_site.settings"
     os.environ["CTXBUDGET_DATA_DIR"] = str(folder)
     os.environ["CTXBUDGET_STATIC_ROOT"] = str(folder / "static")
+    # Refusals are measured too, and would be logged one by one.
+    os.environ.setdefault("CTXBUDGET_LOG_LEVEL", "ERROR")
     import django
     from django.core.management import call_command
 
