@@ -224,6 +224,7 @@ VISITS: dict[str, tuple[Visit, ...]] = {
         Visit(body_ids={"profile": "profile"}, body={"model": "gpt-4"}),
         Visit(body_ids={"profile": "profile_name"}, body={"model": "gpt-4"}),
     ),
+    "POST /sessions/{session_id}/erase": (Visit(path=SESSION), Visit(path=EXTERNAL)),
     "GET /sessions/{session_id}": (Visit(path=SESSION), Visit(path=EXTERNAL)),
     "PATCH /sessions/{session_id}": (
         Visit(path=SESSION, body={"task": "t"}),
@@ -300,6 +301,8 @@ VISITS: dict[str, tuple[Visit, ...]] = {
     "GET /jobs/{job_id}": (Visit(path={"job_id": "job"}),),
     "POST /jobs/{job_id}/retry": (Visit(path={"job_id": "job"}),),
     "POST /jobs/{job_id}/cancel": (Visit(path={"job_id": "job"}),),
+    # Last: nothing is left to visit in what it erases.
+    "POST /sessions/{session_id}/erase": (Visit(path=SESSION),),
 }
 
 
@@ -343,20 +346,21 @@ def controls(tenant: Tenant) -> list[str]:
     return lost
 
 
-def trespasses(tenant: Tenant, other: Tenant) -> list[str]:
+def trespasses(tenant: Tenant, other: Tenant) -> Iterator[str]:
     """Every way in which the tenant, with its own keys, meets something of the other's."""
-    found = []
     for operation, visit in visits():
-        if other.mark in call(tenant, operation, visit, tenant.ids).content.decode():
-            found.append(f"{operation} shows {other.mark}")
+        with transaction.atomic():
+            shown = call(tenant, operation, visit, tenant.ids).content.decode()
+            transaction.set_rollback(True)
+        if other.mark in shown:
+            yield f"{operation} shows {other.mark}"
         for slot in sorted(slot for slot in visit.slots() if not slot.startswith("=")):
             theirs = _seen(tenant, operation, visit, slot, other.ids[slot])
             nobodys = _seen(tenant, operation, visit, slot, _nobodys(other.ids[slot]))
             if theirs != nobodys:
-                found.append(f"{operation} tells {slot} apart: {theirs[:300]} / {nobodys[:300]}")
+                yield f"{operation} tells {slot} apart: {theirs[:300]} / {nobodys[:300]}"
             if other.mark in theirs:
-                found.append(f"{operation} with {slot} shows {other.mark}")
-    return found
+                yield f"{operation} with {slot} shows {other.mark}"
 
 
 def portrait(tenant: Tenant) -> dict[str, Any]:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Any
 
 import pytest
 from django.db import models
 
 from budgets.models.catalogue import DatedQuerySet
-from budgets.models.money import CapQuerySet, HoldQuerySet
+from budgets.models.money import CapQuerySet
 from budgets.models.profiles import ProfileQuerySet
+from budgets.services import holds
+from kernel import rows
 from sessions.models.approvals import ApprovalQuerySet
 from sessions.models.notes import ProtocolQuerySet
 from sessions.models.sessions import SessionQuerySet
-from teams.models import Project
+from sessions.services import store
+from teams.models import Project, WebhookQuerySet
 from tests.proofs.tenants import VISITS, Tenant, controls, furnish, operations, portrait, trespasses
 
 # Every tenant filter of the tables that operations read.
@@ -21,10 +25,10 @@ FILTERS: list[tuple[type[models.QuerySet[Any]], str]] = [
     (ProfileQuerySet, "of_project"),
     (DatedQuerySet, "for_project"),
     (CapQuerySet, "of_project"),
-    (HoldQuerySet, "of_project"),
     (SessionQuerySet, "of_project"),
     (ProtocolQuerySet, "of_project"),
     (ApprovalQuerySet, "of_project"),
+    (WebhookQuerySet, "of_project"),
 ]
 
 
@@ -50,7 +54,7 @@ def test_p16_the_walk_finds_what_is_its_own(zebra: Tenant) -> None:
 
 def test_p16_nobody_meets_anything_of_another_tenant(otter: Tenant, zebra: Tenant) -> None:
     before = portrait(zebra)
-    assert trespasses(otter, zebra) == []
+    assert list(trespasses(otter, zebra)) == []
     assert portrait(zebra) == before
 
 
@@ -63,4 +67,18 @@ def test_p16_a_dropped_tenant_filter_is_caught(
     method: str,
 ) -> None:
     monkeypatch.setattr(queryset, method, lambda self, project_id: self.all())
-    assert trespasses(otter, zebra) != []
+    assert next(trespasses(otter, zebra), None) is not None
+
+
+@pytest.mark.parametrize("module", [store, holds], ids=["sessions", "holds"])
+def test_p16_a_row_fetched_without_its_project_is_caught(
+    otter: Tenant, zebra: Tenant, monkeypatch: pytest.MonkeyPatch, module: ModuleType
+) -> None:
+    def fetch_anybodys(
+        model: type[models.Model], values: dict[str, Any], *, lock: bool
+    ) -> models.Model | None:
+        wanted = {name: value for name, value in values.items() if name != "project_id"}
+        return rows.fetch_row(model, wanted, lock=lock)
+
+    monkeypatch.setattr(module, "fetch_row", fetch_anybodys)
+    assert next(trespasses(otter, zebra), None) is not None
