@@ -224,7 +224,6 @@ VISITS: dict[str, tuple[Visit, ...]] = {
         Visit(body_ids={"profile": "profile"}, body={"model": "gpt-4"}),
         Visit(body_ids={"profile": "profile_name"}, body={"model": "gpt-4"}),
     ),
-    "POST /sessions/{session_id}/erase": (Visit(path=SESSION), Visit(path=EXTERNAL)),
     "GET /sessions/{session_id}": (Visit(path=SESSION), Visit(path=EXTERNAL)),
     "PATCH /sessions/{session_id}": (
         Visit(path=SESSION, body={"task": "t"}),
