@@ -74,6 +74,12 @@ def decode_number(cursor: str | None) -> int | None:
     return int(decoded)
 
 
+def number_or_id(ref: str) -> dict[str, int | str]:
+    """The filter that a `{n}` of a path stands for: a number or an id."""
+    is_number = ref.isascii() and ref.isdigit() and len(ref) < 10
+    return {"number": int(ref)} if is_number else {"pk": ref}
+
+
 def page_of(
     rows: Sequence[T], *, limit: int, key: Callable[[T], str], shape: Callable[[T], Any]
 ) -> dict[str, Any]:

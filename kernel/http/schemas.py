@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -24,7 +25,8 @@ from kernel.http.replies import DEFAULT_PAGE, MAX_PAGE
 MAX_TOKENS = 10**12
 NANO = 10**9
 MAX_USD = 10**9
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+MAX_METADATA_CHARACTERS = 16_384
+UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _DECIMAL = re.compile(r"(?P<whole>[0-9]+)(?:\.(?P<fraction>[0-9]+))?")
 _RFC_3339 = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?([Zz]|[+-][0-9]{2}:[0-9]{2})"
@@ -38,7 +40,7 @@ class StrictSchema(Schema):
 
 
 def _storable(text: str) -> str:
-    if _UNSTORABLE.search(text):
+    if UNSTORABLE.search(text):
         raise PydanticCustomError("invalid_text", "must not contain NUL or lone surrogates")
     return text
 
@@ -77,7 +79,13 @@ def _moment(text: object) -> datetime:
 
 
 def _metadata(value: dict[str, Any]) -> dict[str, Any]:
+    """A few labels, not a document: every list of sessions shows them."""
     _refuse_unstorable(value)
+    if len(json.dumps(value)) > MAX_METADATA_CHARACTERS:
+        limit = f"{MAX_METADATA_CHARACTERS:,}"
+        raise PydanticCustomError(
+            "too_long", "must have at most {limit} characters as JSON", {"limit": limit}
+        )
     return value
 
 
@@ -104,7 +112,8 @@ Moment = Annotated[
 ]
 NanoUsd = Annotated[int, BeforeValidator(_nano_usd), WithJsonSchema({"type": "string", "format": "decimal"})]
 Metadata = Annotated[dict[str, Any], AfterValidator(_metadata)]
-Limit = Annotated[int, BeforeValidator(_plain_digits), Query(DEFAULT_PAGE, ge=1, le=MAX_PAGE)]
+PlainDigits = BeforeValidator(_plain_digits)
+Limit = Annotated[int, PlainDigits, Query(DEFAULT_PAGE, ge=1, le=MAX_PAGE)]
 Cursor = Annotated[str | None, Query(None, max_length=500)]
 
 

@@ -14,7 +14,7 @@ from budgets.services.scopes import shown_scope_id
 from kernel.http.idempotency import idempotent
 from kernel.http.replies import decode_cursor, page_of, reply, reply_cached
 from kernel.http.requests import request_id_of
-from kernel.http.schemas import Cursor, Limit, NanoUsd, StrictSchema, usd
+from kernel.http.schemas import Cursor, Limit, NanoUsd, PlainDigits, StrictSchema, usd
 from sessions.models import Approval
 from sessions.services import approvals
 from sessions.services.approvals import Approver
@@ -50,7 +50,7 @@ def list_approvals(
 
 @router.get("/approvals/{approval_id}", response=dict[str, Any])
 def get_approval(
-    request: ApiRequest, approval_id: str, wait: Annotated[int, Query(0, ge=0, le=25)] = 0
+    request: ApiRequest, approval_id: str, wait: Annotated[int, PlainDigits, Query(0, ge=0, le=25)] = 0
 ) -> HttpResponse:
     """`wait` holds the answer up to 25 seconds until somebody has decided."""
     request.auth.require(*READERS, DECIDERS)

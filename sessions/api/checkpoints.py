@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from django.db import transaction
 from django.http import HttpResponse
 from ninja import Query, Router
+from pydantic import Field
 
 from kernel.http.idempotency import idempotent
 from kernel.http.replies import decode_cursor, page_of, reply, reply_cached
@@ -22,13 +23,16 @@ from teams.auth import READERS, ApiRequest
 router = Router(tags=["Checkpoints"])
 
 
+Reason = Annotated[Name, Field(max_length=60)]
+
+
 class CheckpointIn(StrictSchema):
     epic: Name | None = None
     story: Name | None = None
     phase: Name | None = None
     task: Name | None = None
     commit: Name | None = None
-    reason: Name = "by hand"
+    reason: Reason = "by hand"
     clear: Flag = False
 
 

@@ -10,7 +10,7 @@ from ninja import Router
 from kernel.http.idempotency import idempotent
 from kernel.http.replies import reply
 from kernel.http.schemas import Name, StrictSchema
-from sessions.api.contents import content_text
+from sessions.api.contents import clean_text, content_text
 from sessions.api.sessions import session_json
 from sessions.services import children
 from teams.auth import ApiRequest
@@ -39,7 +39,7 @@ def open_child(request: ApiRequest, session_id: str, payload: ChildIn) -> HttpRe
         project_id=request.auth.project_id,
         key_id=request.auth.key_id,
         parent_ref=session_id,
-        task=content_text(payload.task, "/task"),
+        task=clean_text(payload.task, "/task"),
         files={path: content_text(text, f"/files/{path}") for path, text in payload.files.items()},
         result_schema=payload.expect,
         model=payload.model,

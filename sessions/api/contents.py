@@ -8,6 +8,7 @@ from typing import Any
 from django.conf import settings
 
 from kernel.errors import FieldProblem, Invalid, TooLarge
+from kernel.http.schemas import UNSTORABLE
 
 
 def content_text(value: Any, pointer: str) -> str:
@@ -18,6 +19,15 @@ def content_text(value: Any, pointer: str) -> str:
         limit = f"{settings.MAX_MESSAGE_CHARACTERS:,}"
         raise TooLarge(f"{pointer} is longer than {limit} characters.", code="content_too_large")
     return value
+
+
+def clean_text(value: Any, pointer: str) -> str:
+    """Long text that is no content: it also names things, and names hold no NUL and no lone surrogates."""
+    text = content_text(value, pointer)
+    if UNSTORABLE.search(text):
+        problem = FieldProblem(pointer=pointer, detail="must not contain NUL or lone surrogates")
+        raise Invalid(f"{pointer} contains NUL or a lone surrogate.", code="invalid_text", errors=(problem,))
+    return text
 
 
 def optional_text(value: Any, pointer: str) -> str | None:

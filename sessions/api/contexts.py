@@ -10,7 +10,7 @@ from ninja import Router
 from kernel.errors import NotFound, ProblemError
 from kernel.http.idempotency import idempotent
 from kernel.http.problems import problem_response
-from kernel.http.replies import decode_cursor, page_of, reply, reply_cached
+from kernel.http.replies import decode_cursor, number_or_id, page_of, reply, reply_cached
 from kernel.http.schemas import Cursor, Flag, Limit, Name, PositiveTokens, StrictSchema, Tokens
 from sessions.api.contents import content_text, section_text
 from sessions.api.holds import placed_shape
@@ -86,8 +86,7 @@ def get_assembly(request: ApiRequest, session_id: str, number: str) -> HttpRespo
     """By number or id."""
     request.auth.require(*READERS)
     session = find_session(project_id=request.auth.project_id, ref=session_id)
-    wanted = {"number": int(number)} if number.isdigit() and len(number) < 10 else {"pk": number}
-    row = Assembly.objects.filter(session=session, **wanted).first()
+    row = Assembly.objects.filter(session=session, **number_or_id(number)).first()
     if row is None:
         raise NotFound()
     return reply_cached(request, assembly_json(row))

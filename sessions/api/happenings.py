@@ -9,7 +9,7 @@ from ninja import Query, Router
 
 from kernel.http.idempotency import idempotent
 from kernel.http.replies import reply, reply_cached
-from kernel.http.schemas import Limit
+from kernel.http.schemas import Limit, PlainDigits
 from sessions.services import interventions
 from sessions.services.signals import signal_json, wait_for_signals
 from sessions.services.store import find_session
@@ -23,8 +23,8 @@ def list_signals(
     request: ApiRequest,
     session_id: str,
     limit: Limit,
-    after: Annotated[int, Query(0, ge=0, le=2**62)] = 0,
-    wait: Annotated[int, Query(0, ge=0, le=25)] = 0,
+    after: Annotated[int, PlainDigits, Query(0, ge=0, le=2**62)] = 0,
+    wait: Annotated[int, PlainDigits, Query(0, ge=0, le=25)] = 0,
 ) -> HttpResponse:
     """In order; `after` continues, `wait` holds the answer up to 25 seconds until there is one."""
     request.auth.require(*READERS)

@@ -28,7 +28,7 @@ class EntryIn(StrictSchema):
     text: Any
     priority: Priority = 50
     pinned: Flag = False
-    key: Text = ""
+    key: Annotated[Text, Field(max_length=300)] = ""
 
 
 class EntryPatch(StrictSchema):
@@ -59,7 +59,7 @@ def add_memory(request: ApiRequest, session_id: str, payload: EntryIn) -> HttpRe
         priority=payload.priority,
         pinned=payload.pinned,
         source=request.auth.actor,
-        key=payload.key[:300],
+        key=payload.key,
     )
     return reply(memory.entry_json(entry), status=201)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from django.http import HttpResponse
 from ninja import Router
+from pydantic import Field
 
 from kernel.http.idempotency import idempotent
 from kernel.http.replies import decode_cursor, page_of, reply, reply_cached
@@ -24,7 +25,7 @@ router = Router(tags=["Protocols"])
 class ProtocolIn(StrictSchema):
     name: Name
     text: Any = ""
-    action: Text = ""
+    action: Annotated[Text, Field(max_length=200)] = ""
     size: Literal["small", "medium", "large"] | None = None
 
 
@@ -50,7 +51,7 @@ def register_protocol(request: ApiRequest, payload: ProtocolIn) -> HttpResponse:
         actor=request.auth.actor,
         name=payload.name,
         text=content_text(payload.text, "/text"),
-        action=payload.action[:200],
+        action=payload.action,
         size=payload.size,
     )
     return reply(protocol_json(row), status=201)

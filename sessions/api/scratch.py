@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from django.http import HttpResponse
 from ninja import Router
+from pydantic import Field
 
 from kernel.http.idempotency import idempotent
 from kernel.http.replies import reply
-from kernel.http.schemas import StrictSchema
+from kernel.http.schemas import StrictSchema, Text
 from sessions.api.contents import content_text
 from sessions.core.scratch import Scratch, detail_documents, render_scratch
 from sessions.models import AgentSession, ScratchNote
@@ -23,13 +24,17 @@ router = Router(tags=["Scratch"])
 Document = Literal["human-input", "artifacts"]
 
 
+# As in a state_change event.
+StateName = Annotated[Text, Field(max_length=255)]
+
+
 class DeadEndIn(StrictSchema):
     description: Any
 
 
 class StateChangeIn(StrictSchema):
-    previous: Any = ""
-    new: Any
+    previous: StateName = ""
+    new: StateName
 
 
 @router.get("/sessions/{session_id}/scratch", response=dict[str, Any])
@@ -81,8 +86,8 @@ def add_state_change(request: ApiRequest, session_id: str, payload: StateChangeI
     session = lock_session(project_id=request.auth.project_id, ref=session_id)
     scratch.add_state_change(
         session,
-        previous=content_text(payload.previous, "/previous"),
-        new=content_text(payload.new, "/new"),
+        previous=payload.previous,
+        new=payload.new,
     )
     session.save()
     return reply({"recorded": True}, status=201)

@@ -10,7 +10,7 @@ from pydantic import Field, StrictStr
 
 from kernel.http.idempotency import idempotent
 from kernel.http.replies import decode_cursor, decode_number, page_of, reply, reply_cached
-from kernel.http.schemas import Cursor, Flag, Limit, Metadata, Name, StrictSchema, Text, usd
+from kernel.http.schemas import Cursor, Flag, Limit, Metadata, Name, PlainDigits, StrictSchema, Text, usd
 from sessions.api.contents import optional_text, section_text
 from sessions.models import AgentSession, Message
 from sessions.services import lifecycle, pressure
@@ -149,7 +149,7 @@ def list_messages(
     session_id: str,
     limit: Limit,
     cursor: Cursor,
-    seq: Annotated[int | None, Query(None, ge=1, le=2**62)] = None,
+    seq: Annotated[int | None, PlainDigits, Query(None, ge=1, le=2**62)] = None,
     q: Annotated[str | None, Query(None, max_length=1000)] = None,
 ) -> HttpResponse:
     """The originals in order, archived ones included; `q` searches them, best first."""

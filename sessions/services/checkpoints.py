@@ -8,6 +8,7 @@ from typing import Any
 from kernel.clock import read_now
 from kernel.errors import Conflict, NotFound
 from kernel.fields import canonical_json
+from kernel.http.replies import number_or_id
 from kernel.ids import new_id
 from sessions.core.checkpoint_text import CheckpointPlace, saved_block, signal_line
 from sessions.core.memory import extract_memory
@@ -55,8 +56,7 @@ def write_checkpoint(session: AgentSession, frame: Frame, *, reason: str) -> Che
 
 def find_checkpoint(session: AgentSession, ref: str) -> Checkpoint:
     """By number or id; one whose hash does not match is refused, not used."""
-    wanted = {"number": int(ref)} if ref.isdigit() and len(ref) < 10 else {"pk": ref}
-    row = session.checkpoints.filter(**wanted).first()
+    row = session.checkpoints.filter(**number_or_id(ref)).first()
     if row is None:
         raise NotFound()
     if row.sha256 != _digest_of(row):
