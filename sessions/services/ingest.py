@@ -12,9 +12,11 @@ from kernel.clock import read_now
 from kernel.errors import Invalid
 from kernel.faults import fault
 from kernel.rows import insert_rows, update_row
+from providers.errors import EventInvalid
 from providers.formats import parse_events
+from providers.formats.common import is_clean
 from providers.parsed import ParsedEvent
-from sessions.core.message import body_text
+from sessions.core.message import body_text, result_id_of
 from sessions.errors import MessageTooLarge
 from sessions.models import AgentSession, ReportedEvent
 from sessions.services import interventions, spending
@@ -33,6 +35,7 @@ def record_events(*, project_id: str, ref: str, format: str, events: list[Any]) 
         raise Invalid(f"A batch holds 1 to {settings.MAX_BATCH_EVENTS:,} events.", code="invalid_batch")
     parsed = parse_events(format, events)
     _refuse_oversized(parsed)
+    _refuse_unstorable_ids(parsed)
     with transaction.atomic(savepoint=False):
         session = lock_session(project_id=project_id, ref=ref)
         frame = frame_of(session)
@@ -85,6 +88,15 @@ def _refuse_oversized(parsed: Sequence[ParsedEvent]) -> None:
         if event.message is not None and len(body_text(event.message)) > settings.MAX_MESSAGE_CHARACTERS:
             limit = f"{settings.MAX_MESSAGE_CHARACTERS:,}"
             raise MessageTooLarge(f"The message of event {event.index} is longer than {limit} characters.")
+
+
+def _refuse_unstorable_ids(parsed: Sequence[ParsedEvent]) -> None:
+    """Content may hold anything; the id by which a result finds its call is a column."""
+    for event in parsed:
+        result_id = result_id_of(event.message) if event.message is not None else None
+        if result_id is not None and not is_clean(result_id):
+            detail = "The id of a tool call must not hold NUL or lone surrogates."
+            raise EventInvalid(f"/events/{event.index}", detail, code="invalid_text")
 
 
 def _known_event_ids(session: AgentSession, parsed: Sequence[ParsedEvent]) -> set[str]:
