@@ -99,6 +99,7 @@ INSTALLED_APPS = [
     "providers",
     "sessions",
     "analytics",
+    "gateway",
     "ctxbudget_site",
 ]
 
@@ -214,6 +215,13 @@ SUMMARISER_API_KEY = env_str("SUMMARISER_API_KEY")
 
 # Webhooks and upstreams reach public addresses only, unless this is set (for tests and private networks).
 ALLOW_PRIVATE_ADDRESSES = env_bool("ALLOW_PRIVATE_ADDRESSES")
+
+# The gateway's upstreams. A vendor with neither address nor key is not offered.
+GATEWAY_PORT = env_int("GATEWAY_PORT", env_int("PORT", 8000) + 1)
+OPENAI_UPSTREAM = env_str("OPENAI_UPSTREAM")
+OPENAI_API_KEY = env_str("OPENAI_API_KEY")
+ANTHROPIC_UPSTREAM = env_str("ANTHROPIC_UPSTREAM")
+ANTHROPIC_API_KEY = env_str("ANTHROPIC_API_KEY")
 
 structlog.configure(
     processors=[

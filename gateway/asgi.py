@@ -1,0 +1,14 @@
+"""The gateway as an ASGI server loads it."""
+
+from __future__ import annotations
+
+import os
+
+import django
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "ctxbudget_site.settings")
+django.setup()
+
+from gateway.app import Gateway  # noqa: E402  # models can be imported only after the set-up
+
+application = Gateway()

@@ -1,0 +1,1 @@
+"""What vendors' requests and answers say, without touching them; standard library only."""

@@ -1,0 +1,1 @@
+"""Opening, closing and recording a model call."""
