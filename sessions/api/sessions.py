@@ -16,6 +16,7 @@ from sessions.models import AgentSession, Message
 from sessions.services import lifecycle, pressure
 from sessions.services.budget_view import budget_view
 from sessions.services.frames import Frame, frame_of
+from sessions.services.manifests import message_state
 from sessions.services.searching import search_messages
 from sessions.services.store import find_session, from_bytes, lock_session
 from teams.auth import READERS, ApiRequest
@@ -177,7 +178,7 @@ def message_json(row: Message, session: AgentSession) -> dict[str, Any]:
         "message": from_bytes(row.body),
         "tokens": row.counts.get(session.tokenizer),
         "pinned": row.pinned,
-        "state": "summarised" if row.seq <= session.base_seq else "live",
+        "state": message_state(session, row),
     }
 
 
