@@ -1,6 +1,6 @@
 """The tables of budgets, by noun."""
 
-from budgets.models.catalogue import ModelOverride, ModelPrice
+from budgets.models.catalogue import ModelCalibration, ModelOverride, ModelPrice
 from budgets.models.money import Balance, Cap, Hold, LedgerEntry, Scope
 from budgets.models.profiles import Profile, ProfileRevision
 
@@ -9,6 +9,7 @@ __all__ = [
     "Cap",
     "Hold",
     "LedgerEntry",
+    "ModelCalibration",
     "ModelOverride",
     "ModelPrice",
     "Profile",

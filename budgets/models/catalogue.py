@@ -77,3 +77,22 @@ class ModelPrice(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} from {self.valid_from:%Y-%m-%d}"
+
+
+class ModelCalibration(models.Model):
+    """What reported usage taught about counting a model's tokens in one project; append-only."""
+
+    id = IdField(primary_key=True)
+    project_id = IdField()
+    name = models.CharField(max_length=200)
+    ratio_bp = models.PositiveIntegerField()
+    margin_bp = models.PositiveIntegerField()
+    drift_bp = models.IntegerField()
+    pairs = models.PositiveIntegerField()
+    created_at = models.DateTimeField()
+
+    class Meta:
+        indexes = [models.Index(fields=["project_id", "name", "-id"], name="calibration_newest")]
+
+    def __str__(self) -> str:
+        return f"{self.name} × {self.ratio_bp} bp"

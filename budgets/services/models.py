@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from budgets.catalogue import ModelFacts, catalogue_price, find_model
 from budgets.core.cost import Price, PriceTier
 from budgets.models import ModelOverride, ModelPrice
+from budgets.services.calibrations import UNCORRECTED
 from budgets.tokens import Counter, counter_for
 from kernel.clock import process_seconds
 
@@ -39,8 +40,6 @@ class ResolvedModel:
     source: str
     price: Price | None
     prompt_limit: int | None = None
-    ratio_bp: int = 10_000
-    margin_bp: int = 0
 
     @property
     def is_known(self) -> bool:
@@ -121,8 +120,8 @@ def resolved(card: ModelCard, fallback_tokens: int = FALLBACK_TOKENS) -> Resolve
     )
 
 
-def counter(model: ResolvedModel) -> Counter:
-    return counter_for(model.tokenizer, model.ratio_bp, model.margin_bp)
+def counter(model: ResolvedModel, correction: tuple[int, int] = UNCORRECTED) -> Counter:
+    return counter_for(model.tokenizer, *correction)
 
 
 def model_card(*, project_id: str, name: str) -> ModelCard:

@@ -186,7 +186,8 @@ def _scaled_counter(tokenizer: str, ratio_bp: int, margin_bp: int, learned: bool
         raise UnknownTokenizer(f"There is no tokenizer {tokenizer!r}; known are {', '.join(FAMILIES)}.")
     family = FAMILIES[tokenizer]
     return ScaledCounter(
-        name=tokenizer,
+        # Counts are kept by name: those of another ratio are other counts.
+        name=tokenizer if ratio_bp == FULL_BP else f"{tokenizer}@{ratio_bp}",
         source="calibrated" if learned else "estimated",
         base=VocabularyCounter(name=family.vocabulary),
         ratio_bp=_share_up(family.ratio_bp, ratio_bp),

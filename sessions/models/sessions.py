@@ -37,6 +37,13 @@ class AgentSession(models.Model):
 
     model = models.CharField(max_length=200)
     tokenizer = models.CharField(max_length=40, help_text="The counter that the running totals are kept in.")
+    ratio_bp = models.PositiveIntegerField(
+        default=10_000, help_text="Learned correction of the counter, fixed here."
+    )
+    margin_bp = models.PositiveIntegerField(default=0)
+    assembled_tokens = models.BigIntegerField(
+        null=True, help_text="The last context, until its usage is reported."
+    )
     profile = models.ForeignKey(Profile, on_delete=models.PROTECT)
     pinned_revision = models.ForeignKey(ProfileRevision, null=True, on_delete=models.PROTECT)
     state = models.CharField(max_length=12, choices=State.choices, default=State.ACTIVE)

@@ -16,6 +16,9 @@ class Turn(models.Model):
     model = models.CharField(max_length=200)
     used_tokens = models.BigIntegerField()
     total_tokens = models.BigIntegerField(help_text="The budget that held then.")
+    assembled_tokens = models.BigIntegerField(
+        null=True, help_text="What we counted for the prompt, uncorrected."
+    )
     usage = CanonicalJSONField()
     cost_nano = models.BigIntegerField(null=True)
     created_at = models.DateTimeField()

@@ -37,6 +37,8 @@ from sessions.services.store import (
     section_texts,
 )
 
+FULL_BP = 10_000
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextWish:
@@ -236,6 +238,7 @@ def _store_proof(
         session.cut_seq = plan.cut_seq
         session.last_prefix = [list(piece) for piece in plan.prefix]
         session.dropped_unsummarised = report["dropped_unsummarised"]
+        session.assembled_tokens = plan.tokens * FULL_BP // session.ratio_bp
     rollups.add_assembly(session, model=session.model, at=now, sections=report["sections"])
     request_due_compaction(session, frame, actions=())
     update_row(session)

@@ -66,4 +66,10 @@ def frame_of(
         latency_cap=resolved.latency_cap,
         prompt_limit=resolved.prompt_limit,
     )
-    return Frame(revision=revision, policy=policy, model=resolved, window=window, counter=counter(resolved))
+    return Frame(
+        revision=revision,
+        policy=policy,
+        model=resolved,
+        window=window,
+        counter=counter(resolved, (session.ratio_bp, session.margin_bp)),
+    )

@@ -21,6 +21,7 @@ from sessions.errors import MessageTooLarge
 from sessions.models import AgentSession, ReportedEvent
 from sessions.services import interventions, spending
 from sessions.services.budget_view import budget_summary
+from sessions.services.calibration import request_calibration
 from sessions.services.checkpoints import clear_context
 from sessions.services.frames import Frame, frame_of
 from sessions.services.pressure import observe_pressure, trend_line
@@ -68,6 +69,7 @@ def _record(
     if recorder.turns_added:
         lines += [line for line in [trend_line(session)] if line]
         spending.observe(session, model=frame.model.canonical_name)
+        request_calibration(session, frame)
     accepted = {event.index for event in fresh}
     return {
         "accepted": len(accepted),

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
+from budgets.services.calibrations import correction
 from budgets.services.profiles import resolve_profile
 from kernel.clock import read_now
 from kernel.errors import Conflict, Invalid
@@ -58,7 +59,7 @@ def open_session(*, project_id: str, key_id: str, opening: Opening) -> tuple[Age
         created_at=now,
         last_activity_at=now,
     )
-    frame = frame_of(session)
+    frame = calibrated_frame(session)
     session.tokenizer = frame.counter.name
     session.parts = {"base": frame.policy.base_load_tokens} if frame.policy.base_load_tokens else {}
     _insert(session)
@@ -67,6 +68,15 @@ def open_session(*, project_id: str, key_id: str, opening: Opening) -> tuple[Age
     session.counted_since_report = 0
     session.save()
     return session, frame
+
+
+def calibrated_frame(session: AgentSession) -> Frame:
+    """Takes over what was learned about the model's tokens; it then holds until the next change of model."""
+    model = frame_of(session).model
+    session.ratio_bp, session.margin_bp = correction(
+        project_id=session.project_id, model=model.canonical_name, tokenizer=model.tokenizer
+    )
+    return frame_of(session)
 
 
 def _insert(session: AgentSession) -> None:
@@ -116,8 +126,10 @@ def change_session(*, project_id: str, ref: str, change: Change) -> tuple[AgentS
         write_checkpoint(session, frame_of(session), reason="before model switch")
         add_signal(session, "MODEL_SWITCHED", {"from": session.model, "to": change.model})
         session.model = change.model
-    frame = frame_of(session)
-    if session.tokenizer != frame.counter.name:
+        frame = calibrated_frame(session)
+    else:
+        frame = frame_of(session)
+    if change.model is not None or session.tokenizer != frame.counter.name:
         recount(session, frame)
     if change.goal is not None:
         put_section(session, frame, name="goal", text=change.goal)

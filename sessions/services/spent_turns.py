@@ -25,7 +25,9 @@ def count_turn(session: AgentSession, entry: LedgerEntry, *, budget_tokens: int)
             number=session.turns,
             response_id=entry.response_id or None,
             created_at=entry.created_at,
+            assembled_tokens=session.assembled_tokens,
         )
+        session.assembled_tokens = None
     else:
         _add_totals(session, turn, sign=-1)
     turn.model, turn.usage, turn.cost_nano = entry.model, asdict(entry.usage), entry.cost_nano
