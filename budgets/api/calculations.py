@@ -9,6 +9,7 @@ from ninja import Router
 from pydantic import BeforeValidator, Field, StrictInt, model_validator
 from pydantic_core import PydanticCustomError
 
+from budgets.api.answers import AvailableOut, BudgetOut, ComparisonOut, ProblemOut, TableOut
 from budgets.api.shapes import budget_shape, compared_shape, table_shape, window_shape
 from budgets.core.ratios import TOTAL, adjust_budget, available
 from budgets.services.calculations import Wanted, calculate, compare
@@ -88,7 +89,11 @@ class CompareIn(StrictSchema):
     measured: SectionTokens = Field(default_factory=dict)
 
 
-@router.post("/budgets/calculate", summary="Tokens per section for a model, a window or a total")
+@router.post(
+    "/budgets/calculate",
+    response={200: BudgetOut, 422: ProblemOut},
+    summary="Tokens per section for a model, a window or a total",
+)
 def calculate_budget(request: ApiRequest, body: CalculateIn) -> HttpResponse:
     request.auth.require(*READERS)
     wanted = Wanted(
@@ -107,21 +112,31 @@ def calculate_budget(request: ApiRequest, body: CalculateIn) -> HttpResponse:
     return reply(budget_shape(calculated.allocation, shape))
 
 
-@router.post("/budgets/adjust", summary="Scale a budget to another total")
+@router.post(
+    "/budgets/adjust", response={200: TableOut, 422: ProblemOut}, summary="Scale a budget to another total"
+)
 def adjust(request: ApiRequest, body: AdjustIn) -> HttpResponse:
     request.auth.require(*READERS)
     scaled = adjust_budget(body.budget, body.new_total)
     return reply(table_shape(scaled.pop(TOTAL), scaled))
 
 
-@router.post("/budgets/available", summary="What is left of a budget, per section")
+@router.post(
+    "/budgets/available",
+    response={200: AvailableOut, 422: ProblemOut},
+    summary="What is left of a budget, per section",
+)
 def available_tokens(request: ApiRequest, body: AvailableIn) -> HttpResponse:
     request.auth.require(*READERS)
     left = available(body.budget, body.used)
     return reply({"total": left.total, "sections": dict(left.sections), "over": left.over})
 
 
-@router.post("/budgets/compare", summary="One profile over many models, side by side")
+@router.post(
+    "/budgets/compare",
+    response={200: ComparisonOut, 422: ProblemOut},
+    summary="One profile over many models, side by side",
+)
 def compare_budgets(request: ApiRequest, body: CompareIn) -> HttpResponse:
     request.auth.require(*READERS)
     project_id = request.auth.project_id

@@ -10,6 +10,7 @@ from django.http import HttpResponse
 from ninja import Router
 from pydantic import Field
 
+from budgets.api.answers import CountOut, ProblemOut
 from budgets.services.counting import Count, count_request, count_text
 from budgets.services.models import ResolvedModel, resolve_model
 from kernel.errors import FieldProblem, Invalid, TooLarge
@@ -31,7 +32,11 @@ class CountIn(StrictSchema):
     tools: Any = Field(None, description="Tool definitions, as the provider takes them.")
 
 
-@router.post("/tokens/count", summary="Tokens of a text, of messages or of tool definitions")
+@router.post(
+    "/tokens/count",
+    response={200: CountOut, 422: ProblemOut},
+    summary="Tokens of a text, of messages or of tool definitions",
+)
 def count_tokens(request: ApiRequest, body: CountIn) -> HttpResponse:
     request.auth.require(*READERS)
     model = resolve_model(project_id=request.auth.project_id, name=body.model)
