@@ -6,20 +6,20 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django.conf import settings
-from django.db.models import F, Q, QuerySet
+from django.db.models import Q, QuerySet
 
 from budgets.core.caps import Limit
 from budgets.errors import CapReached
 from budgets.models import Cap, Scope
 from budgets.services.caps import current_limit
 from budgets.services.scopes import shown_scope_id
-from kernel.clock import read_now
 from kernel.errors import ProblemError
 from kernel.http.schemas import usd
 from sessions.errors import SessionEnded, SessionErased, SessionPaused
-from sessions.models import AgentSession, Approval, Signal
+from sessions.models import AgentSession, Approval
 from sessions.services import interventions
 from sessions.services.frames import frame_of
+from sessions.services.signals import add_signal
 
 State = AgentSession.State
 
@@ -85,23 +85,11 @@ def wrap_up_sessions(sessions: Sequence[AgentSession], payload: dict[str, Any]) 
 
 
 def tell_sessions(sessions: Sequence[AgentSession], news: Sequence[tuple[str, dict[str, Any]]]) -> None:
-    """The same signals to each of many sessions whose rows are locked."""
-    now = read_now()
-    AgentSession.objects.filter(pk__in=[session.pk for session in sessions]).update(
-        signal_seq=F("signal_seq") + len(news)
-    )
-    Signal.objects.bulk_create(
-        Signal(
-            session=session,
-            project_id=session.project_id,
-            number=session.signal_seq + place,
-            kind=kind,
-            payload=payload,
-            created_at=now,
-        )
-        for session in sessions
-        for place, (kind, payload) in enumerate(news, start=1)
-    )
+    """The same signals to each of many sessions whose rows are locked, and to the project's webhooks."""
+    for session in sessions:
+        for kind, payload in news:
+            add_signal(session, kind, payload)
+        AgentSession.objects.filter(pk=session.pk).update(signal_seq=session.signal_seq)
 
 
 def pause_reason(limit: Limit) -> str:

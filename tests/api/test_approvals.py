@@ -9,8 +9,9 @@ import pytest
 from django.db import connection
 
 from sessions.services.approvals import decide_overdue_approvals
-from teams.models import AuditEvent, Membership, Project
+from teams.models import AuditEvent, Membership, Project, WebhookDelivery
 from teams.services import create_api_key
+from teams.webhooks import register_webhook
 from tests.api.client import Api
 from tests.api.money_calls import MoneyApi, approve_key, money
 from tests.conftest import Clock
@@ -177,6 +178,16 @@ def test_another_projects_approval_is_not_found(
     ]
     assert [answer.status_code for answer in answers] == [404] * 3
     assert stranger.get("/approvals").json()["items"] == []
+
+
+def test_webhooks_hear_of_the_question_and_of_the_answer(money: MoneyApi, project: Project) -> None:
+    register_webhook(project=project, url="https://93.184.215.14/x", events=[], actor="system")
+    session = money.open_session()
+    money.cap("0.05", session=session)
+    approval = money.hold(session, "0.06").json()["approval"]
+    money.approver.post(f"/approvals/{approval}/approve", {"amount_usd": "1"})
+    told = WebhookDelivery.objects.order_by("id").values_list("kind", flat=True)
+    assert sorted(told) == ["APPROVED", "COST_LIMIT", "INPUT_REQUESTED"]
 
 
 @pytest.mark.django_db(transaction=True)
