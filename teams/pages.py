@@ -11,7 +11,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.db.models import F
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils.http import url_has_allowed_host_and_scheme
 
@@ -63,7 +63,7 @@ class PageRequest(HttpRequest):
     visitor: Visitor
 
 
-PageView = Callable[..., HttpResponse]
+PageView = Callable[..., HttpResponseBase]
 
 
 def who_can(ability: str) -> str:
@@ -102,7 +102,7 @@ def page(view: PageView) -> PageView:
 
     @login_required
     @wraps(view)
-    def answer(request: Any, *args: Any, **kwargs: Any) -> HttpResponse:
+    def answer(request: Any, *args: Any, **kwargs: Any) -> HttpResponseBase:
         try:
             visitor = visitor_of(request)
             if visitor is None:

@@ -1,6 +1,6 @@
 """Where the console answers: the frame's own pages, then each room's."""
 
-from django.contrib.auth.views import LogoutView
+from django.contrib.auth.views import LogoutView, PasswordResetConfirmView
 from django.urls import include, path
 
 from ctxbudget_site.console import views
@@ -10,5 +10,13 @@ urlpatterns = [
     path("login", SignIn.as_view()),
     path("logout", LogoutView.as_view()),
     path("theme", views.choose_theme),
+    path("help", views.manual),
+    path(
+        "set-password/<uidb64>/<token>",
+        PasswordResetConfirmView.as_view(template_name="console/set_password.html", success_url="/login"),
+    ),
+    path("", include("analytics.views.urls")),
     path("", include("sessions.views.urls")),
+    path("", include("budgets.views.urls")),
+    path("", include("teams.views.urls")),
 ]

@@ -97,6 +97,39 @@ def at(table: Any, key: str) -> Any:
 
 
 @register.filter
+def per_million(pico: int | None) -> str:
+    """Pico-USD per token as dollars per million tokens."""
+    if pico is None or pico == "":
+        return "—"
+    return f"{pico // 10**6}.{pico % 10**6:06d}".rstrip("0").ljust(len(str(pico // 10**6)) + 3, "0")
+
+
+@register.filter
+def usd_text(text: str | None) -> str:
+    """An exact decimal string, as people read money."""
+    if text is None:
+        return wording.NO_PRICE
+    whole, _, fraction = text.partition(".")
+    return wording.dollars(int(whole) * wording.NANO + int(fraction.ljust(9, "0") or "0"))
+
+
+@register.filter
+def ratio_text(ratio: float | None) -> str:
+    return "—" if ratio is None else f"{ratio * 100:.0f} %"
+
+
+@register.filter
+def threshold_prefix(index: int) -> str:
+    return f"thresholds.{index}"
+
+
+@register.filter
+def size_name(kind: str) -> str:
+    names = {"share_bp": "share, bp", "fixed_tokens": "tokens", "rest": "the rest"}
+    return names.get(kind, kind)
+
+
+@register.filter
 def words(text: str) -> list[str]:
     return text.split()
 

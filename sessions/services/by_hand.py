@@ -7,6 +7,7 @@ from typing import Any
 from django.db import transaction
 
 from budgets.services.audit import Author, record_change
+from kernel.jobs import queue
 from sessions.models import AgentSession, Checkpoint
 from sessions.services import compaction, lifecycle, restores, scratch
 from sessions.services.checkpoints import write_checkpoint
@@ -53,6 +54,18 @@ def dismiss_dead_end(*, project_id: str, session_id: str, note_id: str, author: 
     session = lock_session(project_id=project_id, ref=session_id)
     scratch.dismiss(session, note_id)
     _record(project_id, session_id, author, "session.dead_end_dismissed", after={"note": note_id})
+
+
+@transaction.atomic
+def retry_job(*, project_id: str, job_id: str, author: Author) -> None:
+    queue.retry(job_id)
+    _record(project_id, job_id, author, "job.retried", after=None)
+
+
+@transaction.atomic
+def cancel_job(*, project_id: str, job_id: str, author: Author) -> None:
+    queue.cancel(job_id)
+    _record(project_id, job_id, author, "job.cancelled", after=None)
 
 
 def _facts(session: AgentSession) -> dict[str, Any]:

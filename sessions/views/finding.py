@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import wraps
 from typing import Any
 
-from django.http import HttpResponse
+from django.http import HttpResponseBase
 
 from kernel.errors import NotFound
 from sessions.models import AgentSession
@@ -17,7 +17,7 @@ def session_page(view: PageView) -> PageView:
 
     @page
     @wraps(view)
-    def answer(request: PageRequest, session_id: str, **kwargs: Any) -> HttpResponse:
+    def answer(request: PageRequest, session_id: str, **kwargs: Any) -> HttpResponseBase:
         session = visible_session(request, session_id)
         request.visitor = request.visitor.at(session.project_id)
         return view(request, session, **kwargs)

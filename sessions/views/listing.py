@@ -8,16 +8,18 @@ from typing import Any
 
 from django.contrib import messages
 from django.db.models import Count, Q
-from django.http import HttpResponse, HttpResponseRedirect
+from django.http import HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.shortcuts import render
 from django.views.decorators.http import require_POST
 
+from budgets.services.models import remember_cards
 from kernel.errors import ProblemError
 from sessions.models import AgentSession
 from sessions.services import by_hand
 from sessions.services.frames import Frame, frame_of
 from sessions.services.lifecycle import Change
 from sessions.views.actions import author_of
+from sessions.views.exports import sessions_csv
 from sessions.views.filtering import Field, parse_filter
 from teams.models import ApiKey
 from teams.pages import PageRequest, page
@@ -61,7 +63,7 @@ class SessionRow:
 
 
 @page
-def listing(request: PageRequest) -> HttpResponse:
+def listing(request: PageRequest) -> HttpResponseBase:
     project = request.visitor.project
     wanted = parse_filter(request.GET.get("q", ""), FIELDS, words=WORDS)
     state, parent = request.GET.get("state", ""), request.GET.get("parent", "")
@@ -70,6 +72,8 @@ def listing(request: PageRequest) -> HttpResponse:
     # Children are shown beneath their parent, never mixed among the others.
     rows = rows.filter(parent_id=parent) if parent else rows.filter(parent=None)
     order = ORDERS.get(request.GET.get("order", ""), ORDERS["activity"])
+    if request.GET.get("format") == "csv":
+        return sessions_csv(rows.select_related("profile").order_by(order, "-id").iterator(chunk_size=500))
     number = _page_number(request.GET.get("page", ""))
     related = rows.select_related("profile", "profile__current", "pinned_revision")
     first = (number - 1) * PAGE
@@ -95,7 +99,9 @@ def listing(request: PageRequest) -> HttpResponse:
 
 
 def session_rows(sessions: Sequence[AgentSession]) -> list[SessionRow]:
-    """The frame of each; models and policies are remembered, so rows cost no queries of their own."""
+    """Sessions of one project with the frame of each; rows cost no queries of their own."""
+    if sessions:
+        remember_cards(project_id=sessions[0].project_id, names=[session.model for session in sessions])
     ids = [session.pk for session in sessions]
     counted = AgentSession.objects.filter(parent_id__in=ids).values_list("parent_id")
     children = dict(counted.annotate(number=Count("pk")))

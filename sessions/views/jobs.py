@@ -1,0 +1,54 @@
+"""The jobs of a project: what runs, what waits, what failed and why; and whether anybody works."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.views.decorators.http import require_POST
+
+from kernel.errors import NotFound
+from kernel.jobs import liveness
+from kernel.models import Job
+from sessions.services import by_hand
+from sessions.views.actions import author_of
+from teams.pages import PageRequest, page
+
+PAGE = 50
+
+
+@page
+def jobs(request: PageRequest) -> HttpResponse:
+    rows = Job.objects.filter(project_id=request.visitor.project.pk).order_by("-id")
+    state = request.GET.get("state", "")
+    rows = rows.filter(state=state) if state in Job.State.values else rows
+    before = request.GET.get("before", "").replace("\x00", "")[:40]
+    rows = rows.filter(pk__lt=before) if before else rows
+    found = list(rows.defer("payload", "stage")[: PAGE + 1])
+    context = {
+        "jobs": found[:PAGE],
+        "older": found[PAGE - 1].pk if len(found) > PAGE else None,
+        "state": state,
+        "states": Job.State.values,
+        "workers": liveness.alive("worker"),
+        "sweepers": liveness.alive("sweeper"),
+        "depth": liveness.queue_depth(),
+    }
+    part = "jobs_table" if request.headers.get("HX-Request") else "jobs"
+    return render(request, f"sessions/{part}.html", context)
+
+
+@require_POST
+@page
+def change(request: PageRequest, job_id: str) -> HttpResponse:
+    request.visitor.require("manage")
+    rows = Job.objects.filter(project_id__in=request.visitor.project_ids)
+    job = rows.filter(pk=job_id).first() if "\x00" not in job_id else None
+    if job is None:
+        raise NotFound()
+    request.visitor = request.visitor.at(job.project_id)
+    request.visitor.require("manage")
+    act = by_hand.cancel_job if request.POST.get("action") == "cancel" else by_hand.retry_job
+    act(project_id=job.project_id, job_id=job.pk, author=author_of(request))
+    messages.success(request, "The job is cancelled." if act is by_hand.cancel_job else "The job runs again.")
+    return HttpResponseRedirect(f"/jobs?project={job.project_id}")

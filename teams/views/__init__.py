@@ -1,0 +1,1 @@
+"""Pages about who: keys, members, audit log, settings and one's own account."""
