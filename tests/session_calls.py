@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable
 from typing import Any
 
+from budgets.core.presets import PRESETS
 from kernel.models import Job
 from kernel.tasks import run_job
 from sessions.models import AgentSession
@@ -18,6 +20,14 @@ def opened(api: Api, **fields: Any) -> str:
     answer = api.post("/sessions", {"model": "gpt-4", **fields})
     assert answer.status_code == 201, answer.content
     return f"/sessions/{answer.json()['id']}"
+
+
+def profiled(manager: Api, name: str, preset: str, **changes: Any) -> str:
+    """A profile like the preset, with some parts of its policy replaced."""
+    policy = {**copy.deepcopy(PRESETS[preset].document), **changes}
+    answer = manager.post("/profiles", {"name": name, "policy": policy})
+    assert answer.status_code == 201, answer.content
+    return name
 
 
 def record(api: Api, session: str, *events: Body, **fields: Any) -> Body:

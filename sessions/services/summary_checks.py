@@ -43,8 +43,15 @@ def required_of(
         paths=_first(name for part in wanted for name in part.paths if name in held),
         identifiers=_first(name for part in wanted for name in part.identifiers if name in held),
         numbers=_first(number for part in wanted for number in part.numbers if number in numbers),
-        open_items=tuple(fact.text for fact in facts.open_items(folded)[:MAX_OPEN_ITEMS]),
+        open_items=_open_items(folded, kept),
     )
+
+
+def _open_items(folded: Sequence[StoredMessage], kept: Sequence[StoredMessage]) -> tuple[str, ...]:
+    """What is open at the end of the session and was said in its folded part."""
+    last = folded[-1].seq if folded else 0
+    found = [fact.text for fact in facts.open_items([*folded, *kept]) if fact.seq <= last]
+    return tuple(found[:MAX_OPEN_ITEMS])
 
 
 def within_room(required: Required, room_tokens: int, count: Callable[[str], int]) -> Required:
