@@ -46,8 +46,8 @@ spec: $(DEV) ## Show every row of the specification: passing, failing or missing
 	@$(BIN)/python -m tests.spec.report
 
 proofs: $(DEV) ## Run the promises at full length, on both databases
-	CTXBUDGET_PROOF=full CTXBUDGET_TEST_DB=sqlite $(PYTEST) -m 'not browser' tests/proofs
-	CTXBUDGET_PROOF=full CTXBUDGET_TEST_DB=postgres $(PYTEST) -m 'not browser' tests/proofs
+	CTXBUDGET_PROOF=full CTXBUDGET_TEST_DB=sqlite $(PYTEST) $(PARALLEL) --durations 5 -m 'not browser' tests/proofs
+	CTXBUDGET_PROOF=full CTXBUDGET_TEST_DB=postgres $(PYTEST) $(PARALLEL) --durations 5 -m 'not browser' tests/proofs
 
 browser: $(DEV) ## Run the pages in a real Chromium
 	$(PYTEST) -m browser tests
