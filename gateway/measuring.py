@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from budgets.core.basis_points import WHOLE_BP
 from budgets.core.cost import Price
 from budgets.services.counting import count_request, count_text
 from budgets.services.models import ResolvedModel, counter
@@ -35,6 +36,13 @@ class Measured:
     high: int
     pieces: tuple[Piece, ...]
 
+    def corrected(self, ratio_bp: int) -> Measured:
+        """By what a session's model was learned to count; the bounds only widen."""
+        scaled = replace(self, tokens=self.tokens * ratio_bp // WHOLE_BP)
+        if ratio_bp >= WHOLE_BP:
+            return replace(scaled, high=-(-self.high * ratio_bp // WHOLE_BP))
+        return replace(scaled, low=self.low * ratio_bp // WHOLE_BP)
+
 
 class Scale:
     """Remembers what it has weighed, until newer pieces push it out; one per process, for all its threads."""
@@ -59,7 +67,7 @@ class Scale:
 
     def _piece(self, message: Any, format: str, model: ResolvedModel) -> Piece:
         text = json.dumps(message, separators=(",", ":"))
-        counted_by = f"{format} {model.tokenizer} {model.ratio_bp} {model.margin_bp} "
+        counted_by = f"{format} {model.tokenizer} "
         key = hashlib.sha256((counted_by + text).encode()).digest()
         known = self._pieces.get(key)
         if known is None:

@@ -67,6 +67,8 @@ def open_call(wanted: Wanted) -> OpenCall | ProblemError:
     found = session_for(caller=caller, vendor=wanted.protocol.vendor, request=request, ref=wanted.session_ref)
     model = resolve_model(project_id=caller.project_id, name=request.model)
     measured = scale.measure(request, format=wanted.protocol.format, model=model)
+    if request.model == found.session.model:
+        measured = measured.corrected(found.session.ratio_bp)
     _refuse_what_cannot_fit(wanted, model, measured)
     # What a chained call continues is not in it, and is paid for again.
     behind = found.session.used_tokens if request.continues else 0

@@ -352,10 +352,18 @@ class Responses(_Speaker):
         yield _sse(
             "response.created", response=self._response("in_progress", []), sequence_number=next(numbers)
         )
-        where = {"item_id": f"item_{self.number}", "output_index": 0, "content_index": 0, "logprobs": []}
-        for word in self.words:
-            yield _sse("response.output_text.delta", delta=word, sequence_number=next(numbers), **where)
+        where = {"item_id": f"item_{self.number}", "output_index": 0}
+        part = {"type": "output_text", "text": "", "annotations": []}
         done = self._response("completed", self._output())
+        item = done["output"][0]
+        begun = {**item, "content": [], "status": "in_progress"}
+        yield _sse("response.output_item.added", item=begun, output_index=0, sequence_number=next(numbers))
+        inside = {**where, "content_index": 0}
+        yield _sse("response.content_part.added", part=part, sequence_number=next(numbers), **inside)
+        for word in self.words:
+            event = {"delta": word, "logprobs": [], "sequence_number": next(numbers), **inside}
+            yield _sse("response.output_text.delta", **event)
+        yield _sse("response.output_item.done", item=item, output_index=0, sequence_number=next(numbers))
         yield _sse("response.completed", response=done, sequence_number=next(numbers))
 
 
