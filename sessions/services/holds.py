@@ -11,9 +11,9 @@ from budgets.core.caps import Refusal
 from budgets.errors import CapBusy
 from budgets.models import Hold, Profile, Scope
 from budgets.services import holds
-from budgets.services.admission_sql import enter, limits_at, session_of_hold
+from budgets.services.admission_sql import Account, enter, limits_at, session_of_hold
 from budgets.services.holds import Actual, Admission
-from budgets.services.models import resolve_model
+from budgets.services.models import ResolvedModel, resolve_model
 from budgets.services.pricing import Estimate, estimate_cost, estimate_tokens
 from budgets.services.scopes import Spender, register_resolver
 from kernel.errors import NotFound, ProblemError
@@ -75,18 +75,7 @@ def place_hold(*, project_id: str, ref: str, key_id: str, wish: HoldWish) -> Pla
         key_id=key_id,
         model=model.canonical_name,
     )
-    estimate = (
-        estimate_cost(wish.cost_nano)
-        if wish.cost_nano is not None
-        else estimate_tokens(
-            account,
-            session_id=session.pk,
-            model=model.name,
-            price=model.price,
-            input_tokens=wish.input_tokens,
-            output_tokens=wish.output_tokens,
-        )
-    )
+    estimate = _estimate(account, session, model, wish)
     wraps_up = session.state == AgentSession.State.WRAPPING_UP
     answer = holds.reserve(
         account=account,
@@ -104,6 +93,19 @@ def place_hold(*, project_id: str, ref: str, key_id: str, wish: HoldWish) -> Pla
     if wish.dry_run or wraps_up:
         return cap_reached(answer.limit, None)
     return _pause_and_ask(session, spender, answer)
+
+
+def _estimate(account: Account, session: AgentSession, model: ResolvedModel, wish: HoldWish) -> Estimate:
+    if wish.cost_nano is not None:
+        return estimate_cost(wish.cost_nano)
+    return estimate_tokens(
+        account,
+        session_id=session.pk,
+        model=model.name,
+        price=model.price,
+        input_tokens=wish.input_tokens,
+        output_tokens=wish.output_tokens,
+    )
 
 
 def _busy(refusal: Refusal) -> CapBusy:
