@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from teams.models import Project
+from teams.services import create_api_key
 from tests.product_processes import REPOSITORY
 
 PAGES = [REPOSITORY / "README.md", REPOSITORY / "CONTRIBUTING.md", *REPOSITORY.glob("do*/**/*.md")]
@@ -43,6 +48,29 @@ def test_every_link_leads_somewhere(page: Path) -> None:
     text = page.read_text()
     for target in re.findall(r"\]\(([^)#:]+)\)", text):
         assert (page.parent / target).exists(), target
+
+
+def test_the_tour_of_the_readme_works_as_printed(
+    live_server_process: str, project: Project, tmp_path: Path
+) -> None:
+    if shutil.which("curl") is None:
+        pytest.skip("curl is not installed")
+    tour = (REPOSITORY / "README.md").read_text().split("## Five minutes")[1].split("\n## ")[0]
+    script = "\n".join(re.findall(r"```sh\n(.*?)```", tour, re.S)).replace(
+        "http://127.0.0.1:8000", live_server_process
+    )
+    (tmp_path / "var").mkdir()
+    (tmp_path / "var" / "demo-key.txt").write_text(
+        create_api_key(project=project, scopes=["agent", "manage"]).secret
+    )
+    ended = subprocess.run(["bash", "-euc", script], cwd=tmp_path, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr + ended.stdout
+    answers = [json.loads(line) for line in ended.stdout.splitlines() if line]
+    assert answers[0]["sections"]["recent_messages"] == 2240
+    assert answers[1]["window"]["max_input"] == 93_964
+    assert answers[5]["budget"]["level"] == "warning"
+    assert answers[6]["report"]["valid"] is True
+    assert answers[-1]["id"].startswith("hold_")
 
 
 def test_every_make_command_that_is_mentioned_exists() -> None:

@@ -136,8 +136,9 @@ def _banner(port: int, first_use: bootstrap.FirstUse) -> str:
     lines = [
         "",
         f"ctxbudget answers on {address}",
-        f"  sign in    {address}/admin/   {login}",
-        f"  API pages  {address}/api/v1/docs",
+        f"  sign in    {address}/   {login}",
+        f"  operator   {address}/admin/",
+        f"  API        {address}/api/v1/docs",
         f"  data       {folder}",
         "",
         _invitation(address, first_use.api_key),
