@@ -149,9 +149,15 @@ DATABASES = {
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 REDIS_URL = env_str("REDIS_URL")
+# Seconds. A Redis that does not answer costs a request this much, never more.
+REDIS_TIMEOUTS = {"socket_timeout": 2, "socket_connect_timeout": 1}
 CACHES = {
     "default": (
-        {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}
+        {
+            "BACKEND": "django.core.cache.backends.redis.RedisCache",
+            "LOCATION": REDIS_URL,
+            "OPTIONS": REDIS_TIMEOUTS,
+        }
         if REDIS_URL
         else {"BACKEND": "django.core.cache.backends.db.DatabaseCache", "LOCATION": "django_cache"}
     )
@@ -191,7 +197,8 @@ MAX_BATCH_EVENTS = 1000
 # Celery carries job ids; nothing is lost with its messages.
 CELERY_BROKER_URL = REDIS_URL or "filesystem://localhost"
 CELERY_BROKER_TRANSPORT_OPTIONS = (
-    {"visibility_timeout": 300}
+    # One try to send: the job table has the job, and the sweeper sends it again.
+    {"visibility_timeout": 300, **REDIS_TIMEOUTS, "max_retries": 0, "connect_retries_timeout": 1}
     if REDIS_URL
     else {
         "data_folder_in": str(DATA_DIR / "queue"),
@@ -201,6 +208,7 @@ CELERY_BROKER_TRANSPORT_OPTIONS = (
     }
 )
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
