@@ -85,23 +85,28 @@ def test_database_url() -> str:
 test_database_url.__test__ = False  # type: ignore[attr-defined]
 
 
-def start_worker(*, fault: str = "", log: Path | None = None) -> ProductProcess:
+def start_worker(*, fault: str = "", log: Path | None = None, **env: str) -> ProductProcess:
     """A Celery worker; `fault` is `<point>:<kill|raise|freeze>`, see tests/faulty_worker.py."""
     worker = ProductProcess(
         [sys.executable, "-m", "tests.faulty_worker"],
         log=log or Path(settings.DATA_DIR) / "worker.log",
-        env=child_environment(FAULT=fault),
+        env=child_environment(FAULT=fault, **env),
     )
     worker.wait_until(lambda: ProcessHeartbeat.objects.filter(name__endswith=f":{worker.pid}").exists())
     return worker
 
 
-def start_web(*, log: Path | None = None) -> tuple[ProductProcess, str]:
+def start_web(*, fault: str = "", log: Path | None = None, **env: str) -> tuple[ProductProcess, str]:
     """The web server as production runs it, and its address."""
     port = free_port()
+    application = "tests.faulty_wsgi:application" if fault else "ctxbudget_site.wsgi:application"
     command = [sys.executable, "-m", "granian", "--interface", "wsgi", "--blocking-threads", "16", "--no-ws"]
-    command += ["--host", "127.0.0.1", "--port", str(port), "ctxbudget_site.wsgi:application"]
-    web = ProductProcess(command, log=log or Path(settings.DATA_DIR) / "web.log")
+    command += ["--host", "127.0.0.1", "--port", str(port), application]
+    web = ProductProcess(
+        command,
+        log=log or Path(settings.DATA_DIR) / "web.log",
+        env=child_environment(FAULT=fault, **env),
+    )
     url = f"http://127.0.0.1:{port}"
     web.wait_until(lambda: answers(f"{url}/healthz"))
     return web, url

@@ -96,7 +96,8 @@ def _staged(job: ClaimedJob, session: AgentSession) -> tuple[FoldPlan, Draft] | 
 
 def _draft_and_stage(job: ClaimedJob, planned: Planned, plan: FoldPlan, folded: list[StoredMessage]) -> Draft:
     fault("compact.summarised.before")
-    jobs.heartbeat(job, f"summarising messages {plan.from_seq}–{plan.to_seq}")
+    if not jobs.heartbeat(job, f"summarising messages {plan.from_seq}–{plan.to_seq}"):
+        raise JobFailed("Another worker took this job over.")
     draft = draft_summary(planned.session, planned.frame, _material(planned, plan, folded))
     _stage(job, planned.session.epoch, plan, draft)
     fault("compact.staged")
