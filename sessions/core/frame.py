@@ -1,12 +1,12 @@
 """Everything in a context but the history: the filled text sections and the blocks they are written into."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from budgets.core.allocation import Allocation, allocate
 from budgets.core.basis_points import WHOLE_BP, share_of
 from budgets.core.lending import lend
-from budgets.core.policy import SectionPolicy
+from budgets.core.policy import Policy, SectionPolicy
 from sessions.core.blocks import Layout, block, block_texts, made_block
 from sessions.core.contents import MEMORY, Contents
 from sessions.core.fills import TEXT_FILLS
@@ -14,6 +14,9 @@ from sessions.core.fills.text import Filled, TextAsk
 from sessions.core.message import StoredMessage
 from sessions.core.request import AssemblyRequest
 
+# Of its planned room, what the newest messages keep for themselves in a one-off context.
+ONE_OFF_HISTORY_BP = 2_000
+FIRST_BORROWER = 1_000
 # Fills that may be cut below their plan when what must be kept would not fit otherwise.
 ELASTIC_FILLS = frozenset({"truncate", "priority", "retrieve"})
 
@@ -55,7 +58,9 @@ def build_frame(
     planned = rooms = allocate(request.policy, request.window.max_input, measured)
     if limit != request.window.max_input:
         rooms = allocate(request.policy, max(limit, 0), measured)
-    lent = lend(request.policy, rooms, {**wanted, layout.history.name: history_wants})
+    if request.one_off:
+        history_wants = share_of(rooms.sections[layout.history.name], ONE_OFF_HISTORY_BP)
+    lent = lend(_lending_policy(request), rooms, {**wanted, layout.history.name: history_wants})
     filled: dict[str, Filled] = {}
     for section in layout.texts:
         room = lent.sections[section.name]
@@ -63,6 +68,17 @@ def build_frame(
             room = share_of(room, squeeze_bp)
         filled[section.name] = _fill(section, request, contents, room, limit)
     return _written(request, layout, planned, rooms, filled)
+
+
+def _lending_policy(request: AssemblyRequest) -> Policy:
+    """In a one-off context the search hits borrow first, whatever the profile says."""
+    if not request.one_off:
+        return request.policy
+    sections = tuple(
+        replace(section, borrows=True, priority=FIRST_BORROWER) if section.fill == "retrieve" else section
+        for section in request.policy.sections
+    )
+    return replace(request.policy, sections=sections)
 
 
 def _cost(section: SectionPolicy, contents: Contents, request: AssemblyRequest) -> int:

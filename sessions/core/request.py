@@ -46,6 +46,8 @@ class AssemblyRequest:
     """`tail` ascends and ends with the newest message; it needs to hold no more than could fit.
 
     Messages up to `base_seq` are covered by summaries; those up to `cut_seq` were left out last time.
+    `one_off` says that this call's budget is its own: what the query asks for, or a summary of what is left
+    out, goes before all but a few of the newest messages, since there is no cached prefix to keep.
     `head` and `middle` serve head_middle_tail when the tail does not hold the whole live view.
     """
 
@@ -69,6 +71,7 @@ class AssemblyRequest:
     interventions: str = ""
     previous_prefix: Sequence[PrefixPiece] = ()
     sticky: bool = True
+    one_off: bool = False
     overhead_tokens: int = 0
     source: str = "counted"
 

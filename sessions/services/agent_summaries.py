@@ -14,4 +14,4 @@ def take_agent_summary(session: AgentSession, frame: Frame, *, text: str, starts
         session.counted_since_report = 0
     if text and session.head_seq > session.base_seq:
         fold_into_summary(session, frame, to_seq=session.head_seq, text=text, source="agent", job_id="")
-        request_indexing(session)
+        request_indexing(session, to_seq=session.base_seq)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 from django.db import transaction
 
 from kernel.jobs import queue as jobs
 from sessions.core.message import StoredMessage, body_text
-from sessions.core.ranking import Corpus, Document, Ranked, rank, search_terms, with_neighbours
 from sessions.core.reading import tool_calls
-from sessions.core.terms import document_terms, query_terms
+from sessions.core.terms import document_terms
 from sessions.models import AgentSession, ArchiveDocument, ArchiveIndex, ArchiveTerm
 from sessions.services.frames import Frame
 from sessions.services.store import read_range
@@ -19,12 +18,11 @@ from sessions.services.store import read_range
 INDEX_JOB = "index_archive"
 # Short transactions: appends go on between them.
 MESSAGES_PER_STEP = 25
+# Live messages are indexed in batches of about this size while they come in.
+INDEX_EVERY = 200
 TERMS_PER_STATEMENT = 150
 # A term in more messages than this tells nothing about any of them; only its count goes on.
 MAX_POSTINGS = 2_000
-MAX_CANDIDATES = 600
-MAX_QUERY_TERMS = 64
-MAX_SEARCH_TERMS = 400
 
 T = TypeVar("T")
 
@@ -35,14 +33,14 @@ def index_up_to(session: AgentSession, frame: Frame, to_seq: int) -> None:
         pass
 
 
-def request_indexing(session: AgentSession) -> None:
-    """For folds that no compaction job stands behind."""
+def request_indexing(session: AgentSession, *, to_seq: int) -> None:
+    """For folds that no compaction job stands behind, and so that a search reads little itself."""
     jobs.enqueue(
         kind=INDEX_JOB,
         dedupe_key=f"{INDEX_JOB}:{session.pk}:{session.head_seq}",
         project_id=session.project_id,
         subject_id=session.pk,
-        payload={"to_seq": session.base_seq},
+        payload={"to_seq": to_seq},
     )
 
 
@@ -54,7 +52,7 @@ def _index_step(session: AgentSession, frame: Frame, to_seq: int) -> bool:
     if last <= done:
         return False
     messages = read_range(session, frame, first=done + 1, last=last)
-    documents = [(message.seq, _terms_of(message)) for message in messages]
+    documents = [(message.seq, terms_of(message)) for message in messages]
     _write_step(session, documents, after=done, last=last)
     return last < to_seq
 
@@ -82,7 +80,7 @@ def _is_erased(session: AgentSession) -> bool:
     return AgentSession.objects.filter(pk=session.pk, state=AgentSession.State.ERASED).exists()
 
 
-def _terms_of(message: StoredMessage) -> list[str]:
+def terms_of(message: StoredMessage) -> list[str]:
     calls = (f"{call.name} {call.raw}" for call in tool_calls(message))
     speaker = str(message.body.get("name") or "")
     return document_terms("\n".join([body_text(message.body), *calls]), speaker=speaker)
@@ -114,41 +112,6 @@ def _posting(
         documents=known_count + len(seqs),
         seqs=known_seqs if len(known_seqs) >= MAX_POSTINGS else [*known_seqs, *seqs],
     )
-
-
-def search(session: AgentSession, query: str) -> list[Ranked]:
-    """Messages of one session, best first. The cost depends on the query, not on the session's length."""
-    wanted = query_terms(query)[:MAX_QUERY_TERMS]
-    index = ArchiveIndex.objects.filter(session_id=session.pk).first()
-    if not wanted or index is None or not index.documents:
-        return []
-    rows = ArchiveTerm.objects.filter(session=session, term__in=search_terms(wanted)[:MAX_SEARCH_TERMS])
-    postings = {term: (count, seqs) for term, count, seqs in rows.values_list("term", "documents", "seqs")}
-    around = with_neighbours(_candidates(postings, wanted))
-    documents = [
-        Document(seq=seq, terms=terms.split(" "), tokens=0)
-        for chunk in batched(around, 500)
-        for seq, terms in ArchiveDocument.objects.filter(session=session, seq__in=chunk).values_list(
-            "seq", "terms"
-        )
-    ]
-    corpus = Corpus(
-        documents=index.documents,
-        average_terms=index.total_terms / index.documents,
-        frequencies={term: count for term, (count, _) in postings.items()},
-    )
-    return rank(documents, wanted, corpus)
-
-
-def _candidates(postings: Mapping[str, tuple[int, list[int]]], wanted: Collection[str]) -> set[int]:
-    """The query's own terms first, the rarest before the others, until there are enough to rank."""
-    chosen: set[int] = set()
-    for term in sorted(postings, key=lambda term: (term not in wanted, postings[term][0], term)):
-        room = MAX_CANDIDATES - len(chosen)
-        if room <= 0:
-            break
-        chosen.update(postings[term][1][-room:])
-    return chosen
 
 
 def batched(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:

@@ -96,7 +96,7 @@ def _fold_everything(session: AgentSession, frame: Frame) -> None:
     summary = summarise(messages, previous, CLEAR_SUMMARY_TOKENS, frame.counter.count)
     remember(session, frame, extract_memory(messages), room_tokens=memory_room(frame))
     fold_into_summary(session, frame, to_seq=session.head_seq, text=summary, source="builtin", job_id="")
-    request_indexing(session)
+    request_indexing(session, to_seq=session.base_seq)
 
 
 def checkpoint_json(row: Checkpoint, *, full: bool = False) -> dict[str, Any]:

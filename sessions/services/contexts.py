@@ -17,22 +17,18 @@ from providers.render import render
 from providers.validity import validate
 from sessions.core.assembly import assemble
 from sessions.core.errors import ContextTooLarge as TooLargeToAssemble
-from sessions.core.message import Hit, MemoryItem, StoredMessage, SummaryItem
-from sessions.core.request import Anchors, AssemblyRequest, ContextPlan, Ruler
+from sessions.core.message import Hit
+from sessions.core.request import AssemblyRequest, ContextPlan, Ruler
 from sessions.errors import ContentNotKept, ContextTooLarge
 from sessions.models import AgentSession, Assembly
-from sessions.services import exhaustion, interventions, protocols, retrieval, rollups
+from sessions.services import context_reading as reading
+from sessions.services import exhaustion, interventions, retrieval, rollups
 from sessions.services.compaction_requests import request_due_compaction
 from sessions.services.frames import Frame, frame_of
-from sessions.services.manifests import summaries_of, view_bounds
-from sessions.services.memory import memory_in_fill_order
+from sessions.services.manifests import view_bounds
 from sessions.services.pauses import problem_of_state
 from sessions.services.store import (
-    from_bytes,
     lock_session,
-    messages_by_seq,
-    pinned_messages,
-    read_range,
     read_tail,
     section_texts,
 )
@@ -125,41 +121,27 @@ def _request(
     own_budget = wish.budget_tokens is None
     cut_seq = session.cut_seq if own_budget else session.base_seq
     tail = read_tail(session, frame, after_seq=session.base_seq, room_tokens=frame.total)
-    name = frame.counter.name
-    head, middle = _story_parts(session, frame, tail)
+    recent_from = reading.first_recent_seq(frame, tail, one_off=not own_budget)
+    head, middle = reading.story_parts(session, frame, tail)
     base_seq, head_seq = view_bounds(session)
     return AssemblyRequest(
         policy=frame.policy,
         window=frame.window,
         model=session.model,
         ruler=ruler_of(frame),
-        sections={**section_texts(session), **_protocol_section(session, frame), **wish.sections},
-        memory=[
-            MemoryItem(
-                id=row.pk,
-                kind=row.kind,
-                text=from_bytes(row.body),
-                tokens=row.counts.get(name) or frame.counter.count(from_bytes(row.body)),
-                pinned=row.pinned,
-                priority=row.priority,
-                seq=row.seq,
-            )
-            for row in memory_in_fill_order(session, frame)
+        sections={**section_texts(session), **reading.protocol_section(session, frame), **wish.sections},
+        memory=reading.memory_items(session, frame),
+        summaries=reading.summary_items(
+            session, frame, one_off=not own_budget and not wish.query, recent_from=recent_from
+        ),
+        hits=[
+            *wish.hits,
+            *retrieval.hits_for(session, frame, wish.query, before_seq=recent_from, room_tokens=frame.total),
         ],
-        summaries=[
-            SummaryItem(
-                from_seq=row.from_seq,
-                to_seq=row.to_seq,
-                text=from_bytes(row.body),
-                tokens=row.counts.get(name) or frame.counter.count(from_bytes(row.body)),
-            )
-            for row in summaries_of(session)
-        ],
-        hits=[*wish.hits, *retrieval.hits_for(session, frame, wish.query)],
         tail=tail,
         head=head,
         middle=middle,
-        anchors=_anchors(session, frame, tail),
+        anchors=reading.anchors_of_session(session, frame, tail),
         base_seq=base_seq,
         cut_seq=cut_seq,
         head_seq=head_seq,
@@ -167,17 +149,11 @@ def _request(
         query=wish.query,
         interventions=intervention_text,
         previous_prefix=[tuple(piece) for piece in session.last_prefix] if own_budget else [],
-        sticky=wish.sticky,
+        sticky=wish.sticky and own_budget,
+        one_off=not own_budget,
         overhead_tokens=reply_tokens(frame.counter),
         source=frame.counter.source,
     )
-
-
-def _protocol_section(session: AgentSession, frame: Frame) -> dict[str, str]:
-    """Loaded protocols, where the profile has a section for them."""
-    if not session.protocols or frame.policy.section("protocols") is None:
-        return {}
-    return {"protocols": "\n\n".join(protocols.loaded_texts(session).values())}
 
 
 def ruler_of(frame: Frame) -> Ruler:
@@ -188,33 +164,6 @@ def ruler_of(frame: Frame) -> Ruler:
         count_message=lambda body: message_tokens(counter, body),
         high=counter.high,
     )
-
-
-def _anchors(session: AgentSession, frame: Frame, tail: Sequence[StoredMessage]) -> Anchors:
-    """The messages that are always sent; only those that the tail does not hold are read."""
-    held = {message.seq: message for message in tail}
-    wanted = {seq for seq in (session.first_user_seq, session.last_user_seq) if seq}
-    held.update(messages_by_seq(session, frame, wanted - held.keys()) if wanted - held.keys() else {})
-    return Anchors(
-        first_user=held.get(session.first_user_seq),
-        latest_user=held.get(session.last_user_seq),
-        pinned=tuple(held.get(pin.seq, pin) for pin in pinned_messages(session, frame)),
-    )
-
-
-def _story_parts(
-    session: AgentSession, frame: Frame, tail: Sequence[StoredMessage]
-) -> tuple[list[StoredMessage], list[StoredMessage]]:
-    """The beginning of a story and a bounded part of its middle, where the profile keeps them."""
-    story = next((s for s in frame.policy.sections if s.fill == "head_middle_tail"), None)
-    first_of_tail = tail[0].seq if tail else session.head_seq + 1
-    if story is None or first_of_tail <= session.base_seq + 1:
-        return [], []
-    cap = int(story.options.get("cap_start", 20))
-    head_end = min(session.base_seq + 2 * cap, first_of_tail - 1)
-    head = read_range(session, frame, first=session.base_seq + 1, last=head_end)
-    middle_first = max(head_end + 1, first_of_tail - 200)
-    return head, read_range(session, frame, first=middle_first, last=first_of_tail - 1)
 
 
 def _store_proof(

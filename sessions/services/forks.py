@@ -37,7 +37,7 @@ def fork(
     if content["tokenizer"] != frame.counter.name:
         recount(session, frame)
     session.level = level_of(session, frame)
-    request_indexing(session)
+    request_indexing(session, to_seq=session.base_seq)
     session.save()
     return session, frame
 

@@ -20,6 +20,7 @@ from sessions.core.message import body_text, result_id_of
 from sessions.errors import MessageTooLarge
 from sessions.models import AgentSession, ReportedEvent
 from sessions.services import interventions, spending
+from sessions.services.archive import INDEX_EVERY, request_indexing
 from sessions.services.budget_view import budget_summary
 from sessions.services.calibration import request_calibration
 from sessions.services.checkpoints import clear_context
@@ -50,7 +51,7 @@ def record_events(*, project_id: str, ref: str, format: str, events: list[Any]) 
 def _record(
     session: AgentSession, frame: Frame, parsed: Sequence[ParsedEvent], *, count: int
 ) -> dict[str, Any]:
-    signals_before = session.signal_seq
+    signals_before, head_before = session.signal_seq, session.head_seq
     known = _known_event_ids(session, parsed)
     fresh = _without_duplicates(parsed, known)
     recorder = Recorder(session, frame)
@@ -70,6 +71,8 @@ def _record(
         lines += [line for line in [trend_line(session)] if line]
         spending.observe(session, model=frame.model.canonical_name)
         request_calibration(session, frame)
+    if session.head_seq // INDEX_EVERY > head_before // INDEX_EVERY:
+        request_indexing(session, to_seq=session.head_seq)
     accepted = {event.index for event in fresh}
     return {
         "accepted": len(accepted),

@@ -1,49 +1,66 @@
-"""Fills sections by relevance: what was folded away and matters for the present query."""
+"""Fills sections by relevance: what is not sent and matters for the present query."""
 
 from __future__ import annotations
 
 from sessions.core.message import Hit, body_text
 from sessions.core.terms import query_terms
 from sessions.models import AgentSession, ArchiveTerm
-from sessions.services import archive
+from sessions.services.archive import batched
 from sessions.services.frames import Frame
 from sessions.services.manifests import is_hidden
+from sessions.services.searching import MAX_QUERY_TERMS, search
 from sessions.services.store import messages_by_seq
 
-MAX_HITS = 60
 # Other sessions of the project are looked at only as far as their rarest matches.
 MAX_SESSIONS = 5
-MAX_HITS_ELSEWHERE = 10
+ELSEWHERE_TOKENS = 2_000
+READ_AT_ONCE = 100
 
 
-def hits_for(session: AgentSession, frame: Frame, query: str) -> list[Hit]:
-    """Best first, each with a reference to where it came from; nothing that is in the live view."""
+def hits_for(
+    session: AgentSession, frame: Frame, query: str, *, before_seq: int, room_tokens: int
+) -> list[Hit]:
+    """Best first, as many as could fit, each with a reference; nothing that is sent anyway."""
     if not query.strip() or not any(section.fill == "retrieve" for section in frame.policy.sections):
         return []
-    hits = _hits_in(session, frame, query, up_to=session.base_seq, limit=MAX_HITS)
+    hits = _hits_in(session, frame, query, before_seq=before_seq, room_tokens=room_tokens, place="")
     if frame.policy.retrieval.across_sessions:
         for other in _similar_sessions(session, query):
-            hits += _hits_in(other, frame, query, up_to=other.head_seq, limit=MAX_HITS_ELSEWHERE)
+            hits += _hits_in(
+                other,
+                frame,
+                query,
+                before_seq=other.head_seq + 1,
+                room_tokens=ELSEWHERE_TOKENS,
+                place=other.pk,
+            )
     return hits
 
 
-def _hits_in(session: AgentSession, frame: Frame, query: str, *, up_to: int, limit: int) -> list[Hit]:
-    found = [row for row in archive.search(session, query) if row.seq <= up_to]
-    ranked = [row for row in found if not is_hidden(session, row.seq)][:limit]
-    messages = messages_by_seq(session, frame, (row.seq for row in ranked))
-    hits = []
-    for row in ranked:
-        message = messages.get(row.seq)
-        text = body_text(message.body) if message else ""
-        if message and text.strip() and not message.pinned:
-            ref = f"{session.pk}#{row.seq} {message.role}"
-            hits.append(Hit(ref=ref, text=text, tokens=frame.counter.count(text), score=row.score))
+def _hits_in(
+    session: AgentSession, frame: Frame, query: str, *, before_seq: int, room_tokens: int, place: str
+) -> list[Hit]:
+    """`place` stands before the number of a message that is not of this session."""
+    found = [row for row in search(session, frame, query) if row.seq < before_seq]
+    ranked = [row for row in found if not is_hidden(session, row.seq)]
+    hits: list[Hit] = []
+    for chunk in batched(ranked, READ_AT_ONCE):
+        messages = messages_by_seq(session, frame, (row.seq for row in chunk))
+        for row in chunk:
+            message = messages.get(row.seq)
+            text = body_text(message.body) if message else ""
+            if message is None or message.pinned or not text.strip():
+                continue
+            hits.append(Hit(ref=f"{place}#{row.seq}", text=text, tokens=message.tokens, score=row.score))
+            room_tokens -= message.tokens
+        if room_tokens <= 0:
+            break
     return hits
 
 
 def _similar_sessions(session: AgentSession, query: str) -> list[AgentSession]:
     """Sessions of the same project in which the query's terms are rare and present."""
-    terms = query_terms(query)[: archive.MAX_QUERY_TERMS]
+    terms = query_terms(query)[:MAX_QUERY_TERMS]
     rows = ArchiveTerm.objects.filter(project_id=session.project_id, term__in=terms).exclude(session=session)
     score: dict[str, float] = {}
     for session_id, documents in rows.order_by("documents").values_list("session_id", "documents")[:500]:
