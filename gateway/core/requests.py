@@ -13,6 +13,8 @@ _UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 _SESSION_IN_USER_ID = re.compile(rf"session(?:_id)?\W*_?({_UUID})")
 # Codex uses the conversation's id as its cache key; other keys group unrelated conversations.
 _CONVERSATION_KEY = re.compile(_UUID)
+# OpenAI writes to its cache unasked, and bills it where a model has a price for that.
+AUTOMATIC = "1h"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +61,7 @@ def read_chat(body: Body) -> ModelRequest:
         max_output=_whole(body.get("max_completion_tokens")) or _whole(body.get("max_tokens")),
         choices=_whole(body.get("n")) or 1,
         conversation=_conversation_key(body),
+        cache_lifetime=AUTOMATIC,
     )
 
 
@@ -76,6 +79,7 @@ def read_responses(body: Body) -> ModelRequest:
         max_output=_whole(body.get("max_output_tokens")),
         continues=_text(body.get("previous_response_id")) or _text(stored),
         conversation=_text(stored) or _conversation_key(body),
+        cache_lifetime=AUTOMATIC,
     )
 
 

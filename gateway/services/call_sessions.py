@@ -33,11 +33,15 @@ class ResponseSessions:
         self._sessions: dict[tuple[str, str], str] = {}
         self._lock = Lock()
 
-    def note(self, project_id: str, response_id: str, session_id: str) -> None:
+    def note(self, project_id: str, response_id: str, session_id: str) -> bool:
+        """Whether it is new: servers beside the vendors' own are known to use an id twice."""
+        key = project_id, response_id
         with self._lock:
-            self._sessions[project_id, response_id] = session_id
+            is_new = key not in self._sessions
+            self._sessions[key] = session_id
             if len(self._sessions) > KEPT_RESPONSES:
                 self._sessions.pop(next(iter(self._sessions)))
+        return is_new
 
     def get(self, project_id: str, response_id: str) -> str | None:
         return self._sessions.get((project_id, response_id))

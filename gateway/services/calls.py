@@ -13,7 +13,6 @@ from budgets.core.cost import cost_nano_usd
 from budgets.core.usage import TokenUsage
 from budgets.models import Hold
 from budgets.services import holds
-from budgets.services.entries import standing_entry
 from budgets.services.holds import Actual
 from budgets.services.models import ResolvedModel, counter, resolve_model
 from budgets.tokens import message_tokens
@@ -140,10 +139,8 @@ def void_call(call: OpenCall) -> None:
 def close_call(call: OpenCall, heard: Heard) -> Hold:
     """Settles what the call cost, as reported or as far as is known, and hands the rest to a worker."""
     usage, source = usage_of(call, heard)
-    if heard.response_id:
-        recent_responses.note(call.caller.project_id, heard.response_id, call.session_id)
+    response_id = _response_id(call, heard)
     with transaction.atomic():
-        response_id = _response_id(call, heard)
         hold = settle_hold(
             project_id=call.caller.project_id,
             hold_id=call.hold_id,
@@ -198,8 +195,10 @@ def _spoken_tokens(call: OpenCall, heard: Heard) -> int:
 def _response_id(call: OpenCall, heard: Heard) -> str:
     """The vendor's id, so that the same call reported as an event counts once; our own where it is in use."""
     vendors = text_id(heard.response_id)
-    known = standing_entry(session_id=call.session_id, response_id=vendors) if vendors else None
-    return call.hold_id if vendors is None or (known is not None and known.hold_id) else vendors
+    if vendors is None:
+        return call.hold_id
+    is_new = recent_responses.note(call.caller.project_id, vendors, call.session_id)
+    return vendors if is_new else call.hold_id
 
 
 def keep_calls_open(running: Sequence[OpenCall]) -> dict[str, OpenCall]:

@@ -31,6 +31,8 @@ from sessions.services.store import lock_session, section_texts
 Event = dict[str, Any]
 RESTARTED = "The agent began its conversation anew here; the messages before are in the archive."
 _BATCH = 500
+# A history shorter than this is written down again rather than looked up: the worker drops what is known.
+WORTH_ASKING = 8
 
 
 def recording(call: OpenCall, heard: Heard, usage: TokenUsage, response_id: str) -> Event:
@@ -45,7 +47,7 @@ def recording(call: OpenCall, heard: Heard, usage: TokenUsage, response_id: str)
     answer = _answer_messages(format, heard)
     conversation = request.continues or (marks[0] if marks else "")
     ids = event_ids(conversation, [*marks, *map(fingerprint, answer)])
-    known = _known(call.session_id, ids)
+    known = _known(call.session_id, ids) if len(ids) > WORTH_ASKING else set()
     events = []
     position = 0
     for raw, piece in zip(request.messages[skipped:], call.measured.pieces[skipped:], strict=True):
