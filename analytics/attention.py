@@ -33,15 +33,17 @@ class Item:
 
 
 def attention(project: Project) -> list[Item]:
-    return [
+    """What stands still before what will."""
+    found = [
         *_questions(project),
+        *_workers(),
         *_paused(project),
         *_full(project),
         *_caps(project),
         *_unpriced(project),
         *_failed_jobs(project),
-        *_workers(),
     ]
+    return sorted(found, key=lambda item: item.tone != "bad")
 
 
 def _questions(project: Project) -> list[Item]:

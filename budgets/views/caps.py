@@ -47,6 +47,13 @@ class CapRow:
         return self.window.remaining_nano <= 0
 
     @property
+    def bars(self) -> list[tuple[int, int, int]]:
+        """x, y and height of a bar per past window, in a picture of 12 × 20."""
+        most = max((balance.settled_nano for balance in self.history), default=0) or 1
+        heights = [max(1, balance.settled_nano * 20 // most) for balance in self.history]
+        return [(place * 10, 20 - height, height) for place, height in enumerate(heights)]
+
+    @property
     def level(self) -> str:
         return "critical" if self.is_spent else "warning" if self.is_warning else "normal"
 

@@ -1,4 +1,4 @@
-"""Models: what is known of those in use and of any other name, prices with their source, overrides, counting."""
+"""Models: those in use and any other name, prices with their source, overrides, counting by paste."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A policy as a form: fields by JSON pointer, so that every problem stands beside the field that caused it."""
+"""A policy as a form: fields by JSON pointer, so that problems stand beside the field that caused them."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Literal
 
 from kernel.clock import read_now
 
@@ -11,9 +12,9 @@ NO_PRICE = "— no price"
 _STEPS = ((10**9, "B"), (10**6, "M"), (10**3, "k"))
 
 
-def tokens(count: int | None) -> str:
-    """146,000 as 146.0k; small numbers exactly."""
-    if count is None:
+def tokens(count: int | Literal[""] | None) -> str:
+    """146,000 as 146.0k; small numbers exactly. Templates give "" for what is not there."""
+    if count is None or count == "":
         return "—"
     size = abs(count)
     for step, letter in _STEPS:
@@ -24,8 +25,8 @@ def tokens(count: int | None) -> str:
     return f"{count:,}".replace("-", "−")
 
 
-def exact(count: int | None) -> str:
-    return "—" if count is None else f"{count:,}".replace("-", "−")
+def exact(count: int | Literal[""] | None) -> str:
+    return "—" if count is None or count == "" else f"{count:,}".replace("-", "−")
 
 
 def signed(count: int) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
 
@@ -56,8 +57,7 @@ class Stage:
 
     def open(self, part: Part) -> AgentSession:
         # The week is lived through, so that charts, windows and trends are what they would have been.
-        clock.set_test_offset(timedelta(hours=-part.hours_ago))
-        try:
+        with at_moment(datetime.now(UTC) - timedelta(hours=part.hours_ago)):
             session, _ = lifecycle.open_session(
                 project_id=self.project_id,
                 key_id=self.key_id,
@@ -70,21 +70,15 @@ class Stage:
                     parent=part.parent,
                 ),
             )
-        finally:
-            clock.set_test_offset(timedelta(0))
         return session
 
     def go_on(self, session: AgentSession, part: Part) -> None:
         """Turns until the script ends or somebody stops the session."""
-        start = timedelta(hours=-part.hours_ago)
-        try:
-            for turn in range(session.turns, part.turns):
-                passed = timedelta(minutes=part.minutes_apart * turn)
-                clock.set_test_offset(min(timedelta(0), start + passed))
+        start = datetime.now(UTC) - timedelta(hours=part.hours_ago)
+        for turn in range(session.turns, part.turns):
+            with at_moment(start + timedelta(minutes=part.minutes_apart * turn)):
                 if not self._take_turn(session, part, turn):
                     return
-        finally:
-            clock.set_test_offset(timedelta(0))
 
     def _take_turn(self, session: AgentSession, part: Part, turn: int) -> bool:
         script = SCRIPTS[part.script]
@@ -118,6 +112,16 @@ class Stage:
 
     def report(self, session: AgentSession, events: Events) -> None:
         record_events(project_id=self.project_id, ref=session.pk, format="native", events=events)
+
+
+@contextmanager
+def at_moment(moment: datetime) -> Iterator[None]:
+    """The services' clock stands there; this process alone is moved, and only for the demo."""
+    clock.set_test_offset(min(timedelta(0), moment - datetime.now(UTC)))
+    try:
+        yield
+    finally:
+        clock.set_test_offset(timedelta(0))
 
 
 def do_due_jobs() -> None:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from django.contrib.auth.models import User
 
 from budgets.services.audit import Author
 from budgets.services.caps import CapTerms, create_cap
 from budgets.services.profiles import add_revision, copy_profile, publish
 from budgets.services.scopes import model_scope_id
-from ctxbudget_site.demo.playing import Part, Stage, do_due_jobs
+from ctxbudget_site.demo.playing import Part, Stage, at_moment, do_due_jobs
 from kernel.jobs import queue
 from sessions.models import AgentSession, Approval
 from sessions.services import approvals, by_hand, lifecycle, memory
 from sessions.services.approvals import Approver
 from sessions.services.compaction_requests import enqueue_compaction
+from teams.administration import change_project
 from teams.models import Project, Role
 from teams.services import create_api_key, set_member
 
@@ -28,7 +31,8 @@ QUIET_WEEK = tuple(
         profile=profile,
         turns=turns,
         hours_ago=hours,
-        step_tokens=600,
+        step_tokens=2_500,
+        hidden_tokens=12_000 if script == "coding" else 0,
         script=script,
     )
     for number, (task, model, profile, turns, hours, script) in enumerate(
@@ -56,8 +60,9 @@ STAR = Part(
     model="claude-sonnet-4-5",
     profile="refunds-team",
     turns=70,
-    hours_ago=5,
-    step_tokens=13_000,
+    hours_ago=4,
+    minutes_apart=5,
+    step_tokens=6_500,
     hidden_tokens=9_000,
 )
 TODAY = (
@@ -127,6 +132,8 @@ REMEMBERED = (
 def live_through(project: Project) -> int:
     """Plays everything once; returns the number of sessions."""
     approver = _people(project)
+    # A question that is asked today is still open when somebody looks.
+    change_project(project=project, changes={"approval_minutes": 24 * 60}, actor="system")
     key = create_api_key(project=project, scopes=["agent"], name="demo agents").key
     stage = Stage(project_id=project.pk, key_id=key.pk)
     _profiles(project)
@@ -186,7 +193,7 @@ def _profiles(project: Project) -> None:
 
 def _caps(project: Project) -> None:
     for scope, scope_id, period, dollars in (
-        ("project", project.pk, "month", 60),
+        ("project", project.pk, "month", 80),
         ("project", project.pk, "day", 25),
         ("model", model_scope_id(project.pk, "claude-opus-4-5"), "week", 10),
     ):
@@ -214,7 +221,8 @@ def _star(stage: Stage, project: Project, approver: Approver) -> None:
     stage.go_on(session, STAR)
     pending = Approval.objects.of_project(project.pk).pending().filter(session=session).first()
     if pending is not None:
-        approvals.approve(approval=pending, amount_nano=NANO, approver=approver)
+        with at_moment(pending.created_at + timedelta(minutes=11)):
+            approvals.approve(approval=pending, amount_nano=NANO, approver=approver)
         session.refresh_from_db()
         stage.go_on(session, STAR)
 

@@ -17,7 +17,7 @@ from kernel.http.requests import request_id_of
 from sessions.models import AgentSession
 from sessions.services import by_hand
 from sessions.services.checkpoint_diffs import diff_checkpoints
-from sessions.services.checkpoints import find_checkpoint
+from sessions.services.checkpoints import checkpoint_content, find_checkpoint
 from sessions.services.compaction import plan_compaction, plan_json
 from sessions.services.frames import frame_of
 from sessions.services.lifecycle import Change
@@ -157,8 +157,22 @@ def diff(request: PageRequest, session: AgentSession) -> HttpResponse:
         "diff": found,
         "from_checkpoint": found["from"],
         "delta": sum(found["tokens"].values()),
+        "lost": _by_kind(found["lost_in_summary"]),
+        "remembered": {
+            entry["id"]: entry["text"]
+            for one in (before, after)
+            for entry in checkpoint_content(one)["memory"]
+        },
     }
     return render(request, "sessions/diff.html", context)
+
+
+def _by_kind(lost: list[dict[str, str]]) -> dict[str, list[str]]:
+    """Paths and names before bare numbers: they are what an agent misses first."""
+    found: dict[str, list[str]] = {}
+    for item in sorted(lost, key=lambda item: item["kind"] == "number"):
+        found.setdefault(item["kind"], []).append(item["text"])
+    return found
 
 
 @require_POST

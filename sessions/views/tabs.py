@@ -20,6 +20,7 @@ from sessions.views.composition import compose, compose_report
 from sessions.views.timeline import read_timeline
 
 PAGE = 50
+MESSAGES = 25
 MAX_SHOWN_CHARACTERS = 6_000
 LARGEST = 12
 
@@ -126,13 +127,13 @@ def _messages(session: AgentSession, frame: Frame, query: Query) -> Context:
         rows = rows.filter(seq__lte=at)
     if before:
         rows = rows.filter(seq__lt=before)
-    page = list(rows[: PAGE + 1])
-    shown = [shown_message(row, session, frame) for row in page[:PAGE]]
+    page = list(rows[: MESSAGES + 1])
+    shown = [shown_message(row, session, frame) for row in page[:MESSAGES]]
     words = str(query.get("q", "")).casefold()
     found = [message for message in shown if words in message.text.casefold()] if words else shown
     return {
         "shown_messages": found,
-        "older": page[PAGE - 1].seq if len(page) > PAGE else None,
+        "older": page[MESSAGES - 1].seq if len(page) > MESSAGES else None,
         "at_seq": at,
         "role": role,
         "words": str(query.get("q", "")),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from budgets.core.presets.preset import VOLATILITIES
 from sessions.models import AgentSession, Assembly, Signal, Turn
 from sessions.services.frames import Frame
 from sessions.views.composition import UNSEEN, colours_of
@@ -88,9 +89,9 @@ def read_timeline(session: AgentSession, frame: Frame) -> Timeline:
         return Timeline(bands=(), lines=(), marks=(), spends=(), moments=())
     first = turns[0].created_at
     assemblies = list(
-        Assembly.objects.filter(session=session, created_at__gte=first)
+        Assembly.objects.filter(session=session)
         .order_by("-number")
-        .values_list("created_at", "report")[: 2 * MAX_TURNS]
+        .values_list("created_at", "report")[: MAX_TURNS + 1]
     )[::-1]
     signals = list(
         Signal.objects.filter(session=session, kind__in=_MARKS, created_at__gte=first).order_by("number")
@@ -101,7 +102,7 @@ def read_timeline(session: AgentSession, frame: Frame) -> Timeline:
 
 def _sections(turn: Turn, assemblies: Sequence[tuple[datetime, dict[str, Any]]]) -> dict[str, int]:
     """The last context assembled before the turn, topped up to what the turn used."""
-    place = bisect_left(assemblies, turn.created_at, key=lambda row: row[0])
+    place = bisect_right(assemblies, turn.created_at, key=lambda row: row[0])
     parts: dict[str, int] = {}
     if place:
         for row in assemblies[place - 1][1]["sections"]:
@@ -114,7 +115,9 @@ def _sections(turn: Turn, assemblies: Sequence[tuple[datetime, dict[str, Any]]])
 
 
 def _drawn(moments: list[Moment], signals: list[Signal], frame: Frame, *, is_cut: bool) -> Timeline:
-    names = tuple(dict.fromkeys(name for moment in moments for name in moment.sections))
+    seen = {name for moment in moments for name in moment.sections}
+    # What hardly changes lies at the bottom, so that the bands above it stay readable.
+    names = tuple(sorted(seen, key=lambda name: (name == UNSEEN, VOLATILITIES.get(name, 45), name)))
     peak = max(max(moment.turn.used_tokens for moment in moments), frame.total) * 105 // 100
     colours = {**colours_of([n for n in names if n not in (UNSEEN, "used")]), UNSEEN: 14, "used": 7}
     xs = _places(len(moments))

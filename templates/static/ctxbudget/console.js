@@ -36,7 +36,7 @@ document.addEventListener("htmx:beforeSwap", (event) => {
 document.addEventListener("htmx:afterSwap", (event) => showTimes(event.target));
 
 const exactTime = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
-const relativeTime = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "short" });
+const relativeTime = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "long" });
 const STEPS = [["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]];
 
 function since(moment) {
