@@ -21,7 +21,7 @@ START_SECONDS = 60
 
 
 class Command(BaseCommand):
-    help = "Runs web server, worker and sweeper until Ctrl-C; creates the data folder on its first start."
+    help = "Runs everything on one machine until Ctrl-C; creates the data folder on its first start."
     # Ours run below; the others import all pages, and the web process is about to do that.
     requires_system_checks: list[str] = []
 
@@ -40,6 +40,8 @@ class Command(BaseCommand):
             # The web process comes first: on two cores the others would slow its start.
             supervisor.start(_worker())
             supervisor.start(_sweeper())
+            if _offers_gateway():
+                supervisor.start(_gateway())
             self._say(_banner(port, first_use))
             supervisor.watch()
 
@@ -50,6 +52,8 @@ class Command(BaseCommand):
 
 def _prepare(port: int) -> tuple[str, bootstrap.FirstUse]:
     bootstrap.require_free_port(port)
+    if _offers_gateway():
+        bootstrap.require_free_port(settings.GATEWAY_PORT)
     bootstrap.prepare_folder(settings.DATA_DIR)
     secret = bootstrap.installation_secret(settings.DATA_DIR)
     problems = bootstrap.failed_settings()
@@ -67,6 +71,7 @@ def _child_settings(secret: str, port: int) -> dict[str, str]:
     return {
         "CTXBUDGET_DATA_DIR": str(settings.DATA_DIR.resolve()),
         "CTXBUDGET_PORT": str(port),
+        "CTXBUDGET_GATEWAY_PORT": str(settings.GATEWAY_PORT),
         "CTXBUDGET_SECRET_KEY": secret,
         "CTXBUDGET_STATIC_ROOT": os.environ.get("CTXBUDGET_STATIC_ROOT", str(static)),
     }
@@ -99,6 +104,16 @@ def _worker() -> Program:
 
 def _sweeper() -> Program:
     return Program(name="sweeper", command=(sys.executable, "manage.py", "sweeper"))
+
+
+def _offers_gateway() -> bool:
+    """Without an upstream it could answer nobody, and is not started."""
+    given = (settings.OPENAI_UPSTREAM, settings.OPENAI_API_KEY)
+    return any((*given, settings.ANTHROPIC_UPSTREAM, settings.ANTHROPIC_API_KEY))
+
+
+def _gateway() -> Program:
+    return Program(name="gateway", command=(sys.executable, "manage.py", "gateway"))
 
 
 def _wait_for_answer(web: Child, port: int, supervisor: Supervisor) -> bool:
@@ -139,6 +154,7 @@ def _banner(port: int, first_use: bootstrap.FirstUse) -> str:
         f"  sign in    {address}/   {login}",
         f"  operator   {address}/admin/",
         f"  API        {address}/api/v1/docs",
+        *([f"  gateway    http://{HOST}:{settings.GATEWAY_PORT}/gateway/"] if _offers_gateway() else []),
         f"  data       {folder}",
         "",
         _invitation(address, first_use.api_key),

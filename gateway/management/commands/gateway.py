@@ -41,5 +41,5 @@ def gateway_command(*, host: str, port: int, workers: int, **_: Any) -> list[str
     server = [sys.executable, "-m", "granian", "--interface", "asgi", "--no-ws", "--log-level", "error"]
     place = ["--host", host, "--port", str(port), "--workers", str(workers)]
     # Streams that are under way may take this long to end after SIGTERM; what is left is settled as heard.
-    patience = ["--workers-kill-timeout", "30"]
+    patience = ["--workers-kill-timeout", "30", "--respawn-failed-workers"]
     return [*server, *place, *patience, "gateway.asgi:application"]
