@@ -63,7 +63,9 @@ def sqlite_is_safe(app_configs: Any, **_: Any) -> list[CheckMessage]:
     if not database["ENGINE"].endswith("sqlite3"):
         return []
     options = database.get("OPTIONS", {})
-    safe = options.get("transaction_mode") == "IMMEDIATE" and "journal_mode=WAL" in options.get("init_command", "")
+    safe = options.get("transaction_mode") == "IMMEDIATE" and "journal_mode=WAL" in options.get(
+        "init_command", ""
+    )
     if safe:
         return []
     return [
@@ -92,6 +94,10 @@ def production_is_locked_down(app_configs: Any, **_: Any) -> list[CheckMessage]:
         found.append(Error("Production runs with DEBUG.", hint="Unset CTXBUDGET_DEBUG.", id="ctxbudget.E006"))
     if "*" in settings.ALLOWED_HOSTS:
         found.append(
-            Error("ALLOWED_HOSTS allows every host.", hint="Name your hosts in CTXBUDGET_ALLOWED_HOSTS.", id="ctxbudget.E007")
+            Error(
+                "ALLOWED_HOSTS allows every host.",
+                hint="Name your hosts in CTXBUDGET_ALLOWED_HOSTS.",
+                id="ctxbudget.E007",
+            )
         )
     return found

@@ -22,5 +22,11 @@ def readyz(request: HttpRequest) -> JsonResponse:
     except DatabaseError:
         return JsonResponse({"status": "unavailable", "database": "no answer"}, status=503)
     return JsonResponse(
-        {"status": "ready", "database": connection.vendor, "workers": workers, "sweepers": sweepers, "queue_depth": depth}
+        {
+            "status": "ready",
+            "database": connection.vendor,
+            "workers": workers,
+            "sweepers": sweepers,
+            "queue_depth": depth,
+        }
     )

@@ -150,7 +150,12 @@ def test_every_write_leaves_an_audit_row(api: Api) -> None:
     api.post(f"/caps/{cap['id']}/raise", {"amount_usd": "1"})
     api.delete(f"/caps/{cap['id']}")
     rows = AuditEvent.objects.filter(subject_id=cap["id"]).order_by("id")
-    assert sorted(row.action for row in rows) == ["cap.changed", "cap.created", "cap.deactivated", "cap.raised"]
+    assert sorted(row.action for row in rows) == [
+        "cap.changed",
+        "cap.created",
+        "cap.deactivated",
+        "cap.raised",
+    ]
     assert all(row.actor.startswith("key:ctxb_") and row.request_id for row in rows)
 
 

@@ -28,9 +28,7 @@ class Command(BaseCommand):
         ensure_first_use(settings.DATA_DIR)
         project = ensure_project(team_name=options["team"], project_name=options["project"])
         if AgentSession.objects.of_project(project.pk).exists():
-            raise CommandError(
-                f"The project {project} has sessions already; choose another with --project."
-            )
+            raise CommandError(f"The project {project} has sessions already; choose another with --project.")
         admin = User.objects.filter(is_superuser=True).order_by("pk").first()
         if admin is not None:
             set_member(team=project.team, user=admin, role=Role.OWNER, actor="system")
