@@ -10,7 +10,7 @@ BASE := $(VENV)/.installed-base
 DEV := $(VENV)/.installed-dev
 
 # The black-box part of the suite: it runs on SQLite and again on Postgres.
-BLACK_BOX := $(wildcard tests/api tests/flows tests/services tests/proofs tests/spec)
+BLACK_BOX := $(wildcard tests/api tests/flows tests/gateway tests/services tests/proofs tests/spec)
 PYTEST := $(BIN)/python -m pytest -q
 PARALLEL := -n 2 --dist loadfile
 TYPED := kernel teams $(filter-out tests/% teams/%,$(wildcard */core */services */services.py))
