@@ -8,9 +8,12 @@ from pathlib import Path
 
 from django.conf import settings
 
+from gateway.management.commands.gateway import gateway_command
 from tests.gateway.upstream import KEY
 from tests.product_processes import ProductProcess, answers, child_environment
 from tests.services_processes import free_port
+
+APPLICATION = "gateway.asgi:application"
 
 
 @dataclass(kw_only=True)
@@ -18,6 +21,7 @@ class RunningGateway:
     process: ProductProcess
     port: int
     upstream_url: str
+    application: str
 
     @property
     def url(self) -> str:
@@ -25,15 +29,16 @@ class RunningGateway:
 
     def restart(self) -> None:
         """On the same port, as its supervisor would."""
-        self.process = _start(self.port, self.upstream_url)
+        self.process = _start(self.port, self.upstream_url, self.application)
 
 
-def start_gateway(upstream_url: str) -> RunningGateway:
+def start_gateway(upstream_url: str, *, application: str = APPLICATION) -> RunningGateway:
     port = free_port()
-    return RunningGateway(process=_start(port, upstream_url), port=port, upstream_url=upstream_url)
+    process = _start(port, upstream_url, application)
+    return RunningGateway(process=process, port=port, upstream_url=upstream_url, application=application)
 
 
-def _start(port: int, upstream_url: str) -> ProductProcess:
+def _start(port: int, upstream_url: str, application: str) -> ProductProcess:
     environment = child_environment(
         CTXBUDGET_OPENAI_UPSTREAM=upstream_url,
         CTXBUDGET_OPENAI_API_KEY=KEY,
@@ -41,8 +46,11 @@ def _start(port: int, upstream_url: str) -> ProductProcess:
         CTXBUDGET_ANTHROPIC_API_KEY=KEY,
         CTXBUDGET_ALLOW_PRIVATE_ADDRESSES="1",
     )
+    command = [sys.executable, "manage.py", "gateway", "--port", str(port)]
+    if application != APPLICATION:
+        command = [*gateway_command(host="127.0.0.1", port=port, workers=1)[:-1], application]
     process = ProductProcess(
-        [sys.executable, "manage.py", "gateway", "--port", str(port)],
+        command,
         log=Path(settings.DATA_DIR) / "gateway.log",
         env=environment,
     )
