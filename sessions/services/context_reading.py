@@ -87,7 +87,7 @@ def _summary_of(messages: Sequence[StoredMessage], frame: Frame, *, room: int) -
 
 def _one_off_summary_room(session: AgentSession, frame: Frame) -> int:
     """What the texts that are sent anyway and a few of the newest messages leave."""
-    fixed = sum(session.parts.get(part, 0) for part in ("sections", "protocols", "memory", "summary"))
+    fixed: int = sum(session.parts.get(part, 0) for part in ("sections", "protocols", "memory", "summary"))
     recent = share_of(tail_room(frame), ONE_OFF_HISTORY_BP)
     return max(0, frame.total - fixed - recent - HEADING_TOKENS)
 
