@@ -28,7 +28,8 @@ class OpenAISummariser:
     def _complete(self, prompt: Prompt) -> Completion:
         answer = post_json(
             f"{self.base_url.rstrip('/')}/chat/completions",
-            headers={"Authorization": f"Bearer {self.api_key}"},
+            # Servers of one's own may want no key; a header without one is refused.
+            headers={"Authorization": f"Bearer {self.api_key}"} if self.api_key else {},
             body={
                 "model": self.model,
                 "messages": [

@@ -21,6 +21,8 @@ from sessions.services.summary_costs import Refused, hold_for_summary
 BUILTIN = "builtin"
 # Answers that another try may better; whoever cannot be reached has been tried often enough.
 WORTH_ANOTHER_TRY = ("empty", "refusal", "truncated", "error_text", "delimiter_repeated", "too_long", "lost")
+# Characters that show nothing: NUL, soft hyphen, zero-width ones, direction marks, byte order mark.
+INVISIBLE = "".join(map(chr, (0, 0xAD, *range(0x200B, 0x2010), *range(0x202A, 0x202F), 0x2060, 0xFEFF)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +139,12 @@ def _asked(
         tries.usage += failure.usage or TokenUsage()
         raise _Unusable(failure.reason) from None
     tries.usage += reply.usage or _counted(frame, asked, reply)
-    return _judged(frame, material, f"{_header(material)}\n{reply.text}")
+    return _judged(frame, material, f"{_header(material)}\n{plain_lines(reply.text)}")
+
+
+def plain_lines(text: str) -> str:
+    """One kind of line break and no invisible line starts: what looks like a heading is then found as one."""
+    return "\n".join(line.lstrip(INVISIBLE) for line in text.splitlines())
 
 
 def _header(material: Material) -> str:
