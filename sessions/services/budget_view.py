@@ -9,6 +9,7 @@ from budgets.core.ratios import available
 from budgets.core.usage import recent_mean
 from kernel.http.schemas import usd
 from sessions.models import AgentSession, SectionContent
+from sessions.services.budget_money import caps_view, payback_view
 from sessions.services.frames import Frame
 from sessions.services.turns import recent_used
 
@@ -70,6 +71,8 @@ def budget_view(session: AgentSession, frame: Frame) -> dict[str, Any]:
         "trend": {"turns": session.turns, "recent": history, "average": recent_mean(history)},
         "turns_to_compaction": _turns_to_compaction(session, frame, history),
         "cost": {"spent_usd": usd(session.spent_nano), "unpriced": session.has_unpriced},
+        "payback": payback_view(session, frame),
+        "caps": caps_view(session, frame),
     }
 
 

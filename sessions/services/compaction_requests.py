@@ -6,6 +6,7 @@ from collections.abc import Collection
 from typing import Any
 
 from budgets.core.messages import compact_intervention
+from budgets.core.payback import Payback, payback
 from kernel.jobs import queue as jobs
 from kernel.models import Job
 from sessions.core.compaction import Attempt, should_start
@@ -25,7 +26,7 @@ def request_due_compaction(session: AgentSession, frame: Frame, *, actions: Coll
     if frame.policy.compaction.mode == "agent":
         _tell_agent(session, frame)
         return None
-    if not session.keeps_content or not _may_start(session, frame):
+    if not session.keeps_content or not _may_start(session, frame) or not _pays_back(session, frame):
         return None
     job, _ = enqueue_compaction(session, reason=DUE)
     return job
@@ -64,6 +65,24 @@ def _may_start(session: AgentSession, frame: Frame) -> bool:
         minimum_progress_bp=frame.policy.compaction.minimum_progress_bp,
         last=last_attempt(session),
     )
+
+
+def expected_payback(session: AgentSession, frame: Frame) -> Payback | None:
+    """Judged by the target: a compaction folds at least down to it."""
+    return payback(
+        frame.model.price,
+        before_tokens=session.used_tokens,
+        after_tokens=min(frame.target_tokens, session.used_tokens),
+    )
+
+
+def _pays_back(session: AgentSession, frame: Frame) -> bool:
+    """A profile may ask for money's worth; what is critical, or would be lost from view, is folded anyway."""
+    limit = frame.policy.compaction.max_payback_turns
+    if limit is None or session.level == "critical" or session.dropped_unsummarised:
+        return True
+    found = expected_payback(session, frame)
+    return found is None or (found.turns is not None and found.turns <= limit)
 
 
 def _tell_agent(session: AgentSession, frame: Frame) -> None:
