@@ -115,20 +115,19 @@ def _set_price(request: PageRequest, name: str) -> None:
 
 
 def _override(request: PageRequest, name: str) -> None:
-    facts = {
-        field: _tokens(request.POST.get(field, ""), field)
-        for field in ("context_window", "max_output", "latency_cap")
-    }
     override_model(
         project_id=request.visitor.project.pk,
         name=name,
         author=author_of(request),
         tokenizer=request.POST.get("tokenizer", "").strip(),
-        **facts,
+        context_window=_tokens(request, "context_window"),
+        max_output=_tokens(request, "max_output"),
+        latency_cap=_tokens(request, "latency_cap"),
     )
 
 
-def _tokens(text: str, field: str) -> int | None:
+def _tokens(request: PageRequest, field: str) -> int | None:
+    text = request.POST.get(field, "")
     if not text.strip():
         return None
     value = number(text)

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from kernel.errors import FieldProblem, Invalid
 
-NANO = 10**9
-PICO_PER_USD_PER_MTOK = 10**6
-
 
 def nano_from(text: str, *, field: str = "amount") -> int:
     """`5`, `0.50` or `$1,000`, in dollars."""
@@ -27,4 +24,4 @@ def _scaled(text: str, *, places: int, field: str) -> int:
         raise Invalid(
             "Give an amount in dollars, such as 5 or 0.50.", code="invalid_amount", errors=(problem,)
         )
-    return int(whole or "0") * 10**places + int(fraction.ljust(places, "0") or "0")
+    return int((whole or "0") + fraction.ljust(places, "0"))

@@ -150,12 +150,13 @@ def preview_rows(profile: Profile, policy: Policy | None) -> dict[str, Any] | No
     needs = users().section_needs(profile.project_id, profile.pk)
     compared = compare(project_id=profile.project_id, policy=policy, models=models)
     names = [section.name for section in policy.sections]
-    rows = []
+    rows, warned = [], False
     for one in compared:
         allocation = one.row.allocation
         cells = [_cell(name, allocation, needs.get((one.row.model, name), 0)) for name in names]
+        warned = warned or any(cell["short"] for cell in cells)
         rows.append({"row": one.row, "source": one.source, "cells": cells})
-    return {"names": names, "rows": rows, "warned": any(c["short"] for r in rows for c in r["cells"])}
+    return {"names": names, "rows": rows, "warned": warned}
 
 
 def _cell(name: str, allocation: Any, need: int) -> dict[str, Any]:

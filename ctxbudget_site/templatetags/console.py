@@ -97,9 +97,9 @@ def at(table: Any, key: str) -> Any:
 
 
 @register.filter
-def per_million(pico: int | None) -> str:
+def per_million(pico: int | str | None) -> str:
     """Pico-USD per token as dollars per million tokens."""
-    if pico is None or pico == "":
+    if not isinstance(pico, int):
         return "—"
     return f"{pico // 10**6}.{pico % 10**6:06d}".rstrip("0").ljust(len(str(pico // 10**6)) + 3, "0")
 

@@ -14,22 +14,17 @@ from budgets.services.audit import Author
 from budgets.services.models import resolve_model
 from kernel.errors import Invalid
 from kernel.http.requests import request_id_of
+from sessions.core.compaction import Refusal
 from sessions.models import AgentSession
 from sessions.services import by_hand
 from sessions.services.checkpoint_diffs import diff_checkpoints
 from sessions.services.checkpoints import checkpoint_content, find_checkpoint
-from sessions.services.compaction import plan_compaction, plan_json
+from sessions.services.compaction_plans import plan_compaction, plan_json, refusal_sentence
 from sessions.services.frames import frame_of
 from sessions.services.lifecycle import Change
 from sessions.services.restores import preview_restore
 from sessions.views.finding import session_page
 from teams.pages import PageRequest
-
-REFUSALS = {
-    "nothing_to_fold": "There is nothing old enough to fold away.",
-    "too_little_progress": "Folding would save less than the profile's minimum progress.",
-    "floor_too_large": "What may not be folded is larger than the budget; shorten it or use a larger model.",
-}
 
 
 def author_of(request: PageRequest) -> Author:
@@ -48,8 +43,9 @@ def compact(request: PageRequest, session: AgentSession) -> HttpResponse:
         by_hand.compact(project_id=session.project_id, session_id=session.pk, author=author_of(request))
         messages.success(request, "Compaction is queued; this page follows it.")
         return back_to(session)
-    plan = plan_json(plan_compaction(session))
-    context = {"session": session, "plan": plan, "refusal": REFUSALS.get(plan.get("reason", ""))}
+    planned = plan_compaction(session)
+    refusal = refusal_sentence(planned.plan) if isinstance(planned.plan, Refusal) else ""
+    context = {"session": session, "plan": plan_json(planned), "refusal": refusal}
     return render(request, "sessions/compact.html", context)
 
 

@@ -10,14 +10,14 @@ from django.shortcuts import render
 from django.views.decorators.http import require_POST
 
 from budgets.services.scopes import shown_scope_id
-from kernel.errors import Invalid, NotFound, ProblemError
+from budgets.views.money import nano_from
+from kernel.errors import NotFound, ProblemError
 from sessions.models import Approval
 from sessions.services import approvals
 from sessions.services.approvals import Approver
 from sessions.views.actions import author_of
 from teams.pages import PageRequest, page
 
-NANO = 10**9
 HISTORY = 50
 MAX_DECIDED = 100
 
@@ -91,16 +91,6 @@ def shown(row: Approval) -> dict[str, Any]:
         "waited": (row.decided_at - row.created_at) if row.decided_at else None,
         "sessions": len(row.paused_sessions),
     }
-
-
-def nano_from(text: str) -> int:
-    """Dollars as a person types them, exactly: `1`, `1.50`, `$5`."""
-    plain = text.strip().removeprefix("$").replace(",", "")
-    whole, _, fraction = plain.partition(".")
-    digits = whole + fraction
-    if not digits or not digits.isascii() or not digits.isdigit() or len(whole) > 9 or len(fraction) > 9:
-        raise Invalid("Give an amount in dollars, such as 5 or 0.50.", code="invalid_amount")
-    return int(whole or "0") * NANO + int(fraction.ljust(9, "0") or "0")
 
 
 def _visible(request: PageRequest, approval_id: str) -> Approval:

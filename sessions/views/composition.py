@@ -189,16 +189,16 @@ def map_cells(rows: Sequence[Row], *, total: int, window: int) -> list[Cell]:
     cells = []
     for number in range(CELLS):
         middle = (2 * number + 1) * window // (2 * CELLS)
-        row = next((row for edge, row in edges if middle < edge), None)
-        kind = _kind(row is not None, middle, total)
+        here = next((row for edge, row in edges if middle < edge), None)
+        kind = _kind(here is not None, middle, total)
         y, x = divmod(number, COLUMNS)
         cells.append(
             Cell(
                 x=x * CELL,
                 y=y * CELL,
                 kind=kind,
-                colour=row.colour if row else 0,
-                title=row.name if row else kind,
+                colour=here.colour if here else 0,
+                title=here.name if here else kind,
             )
         )
     return cells

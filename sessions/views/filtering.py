@@ -72,7 +72,7 @@ def _number(text: str, scale: int) -> int | None:
         return None
     factor = scale * {"": 1, "k": 1_000, "M": 1_000_000}[parts[3]]
     decimals = parts[2] or ""
-    number = int(parts[1] + decimals) * factor // 10 ** len(decimals)
+    number: int = int(parts[1] + decimals) * factor // 10 ** len(decimals)
     return min(number, 2**62)
 
 

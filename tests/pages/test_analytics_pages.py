@@ -1,0 +1,55 @@
+"""Analytics in the browser: every chart has a table, every table an export, and cells are never formulas."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+from django.test import Client
+
+from ctxbudget_site.demo.playing import Stage
+from tests.pages.routes import ANALYTICS_TABS
+from tests.pages.world import Tenant, part
+
+
+def export(client: Client, query: str) -> str:
+    return b"".join(client.get(query).streaming_content).decode()
+
+
+@pytest.mark.parametrize("tab", ["usage", "models", "sections", "over-budget", "forecast"])
+def test_every_table_can_be_taken_away(acme: Tenant, browser: Client, tab: str) -> None:
+    rows = list(csv.DictReader(io.StringIO(export(browser, f"/analytics?tab={tab}&format=csv"))))
+    lines = export(browser, f"/analytics?tab={tab}&format=jsonl").splitlines()
+    assert len(rows) == len(lines)
+    if tab != "forecast":
+        assert set(rows[0]) == set(json.loads(lines[0]))
+
+
+@pytest.mark.parametrize("tab", ANALYTICS_TABS)
+def test_a_chart_always_has_its_table(acme: Tenant, browser: Client, tab: str) -> None:
+    html = browser.get(f"/analytics?tab={tab}").content.decode()
+    if "data-chart" in html:
+        assert "The same as a table" in html
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", '=HYPERLINK("x")'])
+def test_a_cell_of_the_session_list_is_never_a_formula(acme: Tenant, browser: Client, text: str) -> None:
+    stage = Stage(project_id=acme.project.pk, key_id=acme.key.pk)
+    hostile = part("plain")
+    stage.open(type(hostile)(**{**_fields(hostile), "task": text}))
+    rows = list(csv.DictReader(io.StringIO(export(browser, "/sessions?format=csv"))))
+    tasks = [row["task"] for row in rows if row["external_id"] == "plain"]
+    assert tasks == [f"'{text}"]
+
+
+def _fields(row: object) -> dict[str, object]:
+    return {name: getattr(row, name) for name in row.__dataclass_fields__}  # type: ignore[attr-defined]
+
+
+def test_attention_comes_first_and_names_what_stands_still(acme: Tenant, browser: Client) -> None:
+    html = browser.get("/").content.decode()
+    assert "1 question about money waits" in html
+    assert "No worker answers" in html
+    assert html.index("question about money") < html.index("Projects</h2>")

@@ -1,0 +1,150 @@
+"""The session list and the page of one session: what they say is what the services say."""
+
+from __future__ import annotations
+
+import json
+
+from django.test import Client
+
+from ctxbudget_site.demo.playing import Stage
+from sessions.models import AgentSession, Approval, Message
+from sessions.services.ingest import record_events
+from teams.models import AuditEvent
+from tests.pages.world import Tenant, part
+
+HOSTILE = '<script>alert("x")</script><img src=x onerror=alert(1)>{{ 7|add:7 }}'
+
+
+def html_of(client: Client, path: str) -> str:
+    return client.get(path).content.decode()
+
+
+def test_both_percentages_are_labelled_with_their_source(acme: Tenant, browser: Client) -> None:
+    html = html_of(browser, f"/sessions/{acme.session.pk}")
+    assert "Of the model's window" in html
+    assert "Of the usable budget" in html
+    assert ">reported</span>" in html or ">counted</span>" in html
+
+
+def test_the_parts_add_up_to_the_total_and_the_page_says_so(acme: Tenant, browser: Client) -> None:
+    html = html_of(browser, f"/sessions/{acme.session.pk}")
+    assert "✓</p>" in html
+    assert "≠" not in html
+
+
+def test_an_unknown_price_is_said_and_never_zero(acme: Tenant, browser: Client) -> None:
+    stage = Stage(project_id=acme.project.pk, key_id=acme.key.pk)
+    session = stage.play(part("unpriced", model="acme/in-house"))
+    assert "no price" in html_of(browser, f"/sessions/{session.pk}?tab=turns")
+    assert "— no price" in html_of(browser, "/sessions?q=model:acme/in-house")
+    assert "$0.00" not in html_of(browser, f"/sessions/{session.pk}?tab=turns")
+
+
+def test_a_question_about_money_is_answered_on_the_page(acme: Tenant, browser: Client) -> None:
+    path = f"/sessions/{acme.approval.session_id}"
+    assert "Cost cap reached" in html_of(browser, path)
+    where = f"/approvals/{acme.approval.pk}/approve"
+    answer = browser.post(where, {"amount": "1", "from": "session"})
+    assert answer["Location"] == path
+    assert "Cost cap reached" not in html_of(browser, path)
+    assert AgentSession.objects.get(pk=acme.approval.session_id).state == "active"
+
+
+def test_declining_lets_the_session_wrap_up(acme: Tenant, browser: Client) -> None:
+    browser.post(f"/approvals/{acme.approval.pk}/decline")
+    html = html_of(browser, f"/sessions/{acme.approval.session_id}")
+    assert "Wrapping up" in html
+    assert Approval.objects.get(pk=acme.approval.pk).state == "declined"
+
+
+def test_a_second_answer_is_refused_with_who_was_faster(acme: Tenant, browser: Client) -> None:
+    browser.post(f"/approvals/{acme.approval.pk}/decline")
+    where = f"/approvals/{acme.approval.pk}/approve"
+    answer = browser.post(where, {"amount": "1"}, HTTP_REFERER="http://testserver/approvals", follow=True)
+    assert "decided already: declined" in answer.content.decode()
+
+
+def test_an_amount_that_is_none_is_refused(acme: Tenant, browser: Client) -> None:
+    where = f"/approvals/{acme.approval.pk}/approve"
+    for amount in ("", "five", "-1", "1e9", "0", "1.0000000001", "٣"):
+        assert browser.post(where, {"amount": amount}).status_code == 422, amount
+    assert Approval.objects.get(pk=acme.approval.pk).state == "pending"
+
+
+def test_hostile_text_is_shown_as_text(acme: Tenant, browser: Client) -> None:
+    message = {"type": "message", "message": {"role": "user", "content": HOSTILE}}
+    record_events(project_id=acme.project.pk, ref=acme.session.pk, format="native", events=[message])
+    html = html_of(browser, f"/sessions/{acme.session.pk}?tab=messages")
+    assert "&lt;script&gt;alert" in html
+    assert "<script>alert" not in html
+    assert "<img src=x" not in html
+
+
+def test_lone_surrogates_and_nul_do_not_break_a_page(acme: Tenant, browser: Client) -> None:
+    message = {"type": "message", "message": {"role": "user", "content": "a\ud800b\x00c"}}
+    record_events(project_id=acme.project.pk, ref=acme.session.pk, format="native", events=[message])
+    for tab in ("messages", "scratch", "composition"):
+        assert browser.get(f"/sessions/{acme.session.pk}?tab={tab}").status_code == 200
+
+
+def test_pausing_and_resuming_leaves_an_audit_row(acme: Tenant, browser: Client) -> None:
+    where = f"/sessions/{acme.session.pk}/state"
+    browser.post(where, {"state": "paused"})
+    assert AgentSession.objects.get(pk=acme.session.pk).state == "paused"
+    browser.post(where, {"state": "active"})
+    assert AgentSession.objects.get(pk=acme.session.pk).state == "active"
+    rows = AuditEvent.objects.filter(subject_id=acme.session.pk, action="session.changed")
+    assert [row.after["state"] for row in rows.order_by("id")] == ["paused", "active"]
+    assert {row.actor for row in rows} == {f"user:{acme.owner.username}"}
+
+
+def test_what_a_cap_paused_is_not_resumed_by_hand(acme: Tenant, browser: Client) -> None:
+    where = f"/sessions/{acme.approval.session_id}/state"
+    assert browser.post(where, {"state": "active"}).status_code == 409
+    assert "<button disabled>Resume</button>" in html_of(browser, f"/sessions/{acme.approval.session_id}")
+
+
+def test_switching_shows_the_fit_first_and_then_does_it(acme: Tenant, browser: Client) -> None:
+    html = html_of(browser, f"/sessions/{acme.session.pk}/model?model=gpt-4")
+    assert "fits" in html
+    assert AgentSession.objects.get(pk=acme.session.pk).model == "gpt-5-mini"
+    browser.post(f"/sessions/{acme.session.pk}/model", {"model": "gpt-4"})
+    assert AgentSession.objects.get(pk=acme.session.pk).model == "gpt-4"
+
+
+def test_restoring_hides_what_came_later_and_says_how_to_undo_it(acme: Tenant, browser: Client) -> None:
+    stage = Stage(project_id=acme.project.pk, key_id=acme.key.pk)
+    stage.go_on(acme.session, part("Acme-main", turns=7))
+    head = AgentSession.objects.get(pk=acme.session.pk).head_seq
+    html = html_of(browser, f"/sessions/{acme.session.pk}/restore/1")
+    assert "hidden and can be brought back" in html
+    answer = browser.post(f"/sessions/{acme.session.pk}/restore/1", follow=True)
+    assert "undoes it" in answer.content.decode()
+    restored = AgentSession.objects.get(pk=acme.session.pk)
+    assert restored.hidden
+    assert restored.head_seq == head
+    assert "hidden by a restore" in html_of(browser, f"/sessions/{acme.session.pk}?tab=messages")
+
+
+def test_the_export_holds_every_message(acme: Tenant, browser: Client) -> None:
+    response = browser.get(f"/sessions/{acme.session.pk}/export")
+    lines = b"".join(response.streaming_content).decode().splitlines()
+    assert len(lines) == Message.objects.filter(session=acme.session).count()
+    assert [json.loads(line)["seq"] for line in lines] == list(range(1, len(lines) + 1))
+
+
+def test_the_list_is_filtered_by_its_address(acme: Tenant, browser: Client) -> None:
+    assert "Acme-main" not in html_of(browser, "/sessions?q=state:paused")
+    assert "Acme-poor" in html_of(browser, "/sessions?q=state:paused")
+    assert "Acme-poor" not in html_of(browser, "/sessions?q=-state:paused")
+    assert "Acme-main" in html_of(browser, "/sessions?q=turns:>3")
+    assert "Nothing matches" in html_of(browser, "/sessions?q=cost:>1000")
+    assert "Did you mean model?" in html_of(browser, "/sessions?q=modle:x")
+
+
+def test_a_project_without_sessions_says_what_to_do(browser: Client, acme: Tenant) -> None:
+    browser.post("/projects/new", {"name": "empty"})
+    fresh = acme.project.team.projects.get(name="empty")
+    html = html_of(browser, f"/sessions?project={fresh.pk}")
+    assert "Waiting for the first event" in html
+    assert "/api/v1/sessions" in html
