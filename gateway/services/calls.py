@@ -152,7 +152,7 @@ def close_call(call: OpenCall, heard: Heard) -> Hold:
 
 def usage_of(call: OpenCall, heard: Heard) -> tuple[TokenUsage, str]:
     """What the vendor reported at the end; before the end, its input counts and what we heard ourselves."""
-    reported = _reported(heard)
+    reported = _reported(call, heard)
     if reported is not None and heard.complete:
         return reported, "reported"
     spoken = _spoken_tokens(call, heard)
@@ -175,11 +175,11 @@ def cost_of(call: OpenCall, heard: Heard) -> int | None:
     return cost_nano_usd(usage_of(call, heard)[0], call.model.price)
 
 
-def _reported(heard: Heard) -> TokenUsage | None:
+def _reported(call: OpenCall, heard: Heard) -> TokenUsage | None:
     if heard.usage is None:
         return None
     try:
-        return usage_from({"usage": heard.usage})
+        return usage_from({"usage": heard.usage}, provider=call.wanted.protocol.format)
     except ProblemError:
         return None
 
