@@ -13,13 +13,14 @@ DEV := $(VENV)/.installed-dev
 BLACK_BOX := $(wildcard tests/api tests/flows tests/gateway tests/services tests/proofs tests/spec)
 PYTEST := $(BIN)/python -m pytest -q
 PARALLEL := -n 2 --dist loadfile
+PURE_PROOFS := tests/proofs/test_p5_money_oracle.py tests/proofs/test_p13_assembly.py
 TYPED := kernel teams $(filter-out tests/% teams/%,$(wildcard */core */services */services.py))
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint fix bench lock spec proofs browser clean
+.PHONY: help run test lint fix bench lock spec proofs proofs-ci browser clean
 
 help: ## List the commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 # exec: a signal to make must reach the command, not a shell in between.
 run: export CTXBUDGET_PORT = $(PORT)
@@ -44,6 +45,9 @@ fix: $(DEV) ## Repair what ruff can repair
 
 spec: $(DEV) ## Show every row of the specification: passing, failing or missing
 	@$(BIN)/python -m tests.spec.report
+
+proofs-ci: $(DEV) ## Run the proofs that need no second process at full length; `make test` has all in their short form
+	CTXBUDGET_PROOF=full CTXBUDGET_TEST_DB=sqlite $(PYTEST) $(PARALLEL) --durations 5 $(PURE_PROOFS)
 
 proofs: $(DEV) ## Run the promises at full length, on both databases
 	CTXBUDGET_PROOF=full CTXBUDGET_TEST_DB=sqlite $(PYTEST) $(PARALLEL) --durations 5 -m 'not browser' tests/proofs
