@@ -61,8 +61,8 @@ def authenticated(key: str) -> Caller:
 def open_call(wanted: Wanted) -> OpenCall | ProblemError:
     """The call with its hold, or the refusal: a pause at a cap is committed, so it is not raised."""
     caller, request = authenticated(wanted.key), wanted.request
-    if not 0 < len(request.model) <= 200:
-        raise BadRequest("The request names no model.")
+    if text_id(request.model) is None:
+        raise BadRequest("The request names no model that could be one.")
     found = session_for(caller=caller, vendor=wanted.protocol.vendor, request=request, ref=wanted.session_ref)
     model = resolve_model(project_id=caller.project_id, name=request.model)
     measured = scale.measure(request, format=wanted.protocol.format, model=model)

@@ -169,7 +169,7 @@ class _Speaker:
         self.number = upstream.number()
         self.input = upstream.input_tokens(body)
         limit = body.get("max_tokens") or body.get("max_completion_tokens") or body.get("max_output_tokens")
-        self.words = self.manner.words[: limit or None]
+        self.words = self.manner.words[: limit if isinstance(limit, int) else None]
         self.output = self.manner.output_tokens if self.manner.output_tokens is not None else len(self.words)
 
     def calls(self) -> list[tuple[str, str, str]]:
