@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import jsonschema
 from django.db import transaction
 
-from kernel.errors import Conflict, FieldProblem, Invalid
+from kernel.errors import Conflict
 from sessions.models import AgentSession
 from sessions.services.frames import Frame
 from sessions.services.lifecycle import Opening, open_session
+from sessions.services.result_schemas import check_schema, validate_result
 from sessions.services.signals import add_signal
 from sessions.services.store import append_messages, find_session, lock_session
 
@@ -29,7 +29,7 @@ def open_child(
     profile: str | None,
 ) -> tuple[AgentSession, Frame]:
     parent = find_session(project_id=project_id, ref=parent_ref)
-    _check_schema(result_schema)
+    check_schema(result_schema)
     opening = Opening(
         model=model or parent.model,
         profile=profile or parent.profile_id,
@@ -56,7 +56,7 @@ def record_result(*, project_id: str, ref: str, result: Any) -> AgentSession:
         if child.result != result:
             raise Conflict("This child has reported another result already.", code="result_already_recorded")
         return child
-    _validate(result, child.result_schema or {})
+    validate_result(result, child.result_schema or {})
     child.result = result
     child.state = AgentSession.State.ENDED
     child.save()
@@ -72,25 +72,3 @@ def _brief(task: str, files: dict[str, str], schema: dict[str, Any]) -> str:
     parts += [f"File {path}:\n{text}" for path, text in files.items()]
     parts.append("Answer with JSON only, valid for this schema:\n" + json.dumps(schema, indent=1))
     return "\n\n".join(parts)
-
-
-def _check_schema(schema: dict[str, Any]) -> None:
-    try:
-        jsonschema.Draft202012Validator.check_schema(schema)
-    except jsonschema.SchemaError as error:
-        raise Invalid(f"expect is not a JSON schema: {error.message}", code="invalid_schema") from None
-
-
-def _validate(result: Any, schema: dict[str, Any]) -> None:
-    errors = list(jsonschema.Draft202012Validator(schema).iter_errors(result))[:20]
-    if errors:
-        raise Invalid(
-            "The result does not fit the schema that the parent expects.",
-            code="invalid_result",
-            errors=tuple(
-                FieldProblem(
-                    pointer="/result" + "".join(f"/{p}" for p in error.absolute_path), detail=error.message
-                )
-                for error in errors
-            ),
-        )
