@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
-from django.db import connection
+from django.db import DataError, connection
+from django.db.backends.utils import CursorWrapper
 
 from budgets.core.usage import TokenUsage
+from budgets.errors import SumOverflow
 from sessions.models import AgentSession, UsageBucket
 
 _KEYS = ("project_id", "quarter", "model", "profile_id", "section")
@@ -29,6 +32,7 @@ _UPSERT = (
     f" VALUES ({', '.join(['%s'] * (len(_KEYS) + len(_SUMS)))})"
     f" ON CONFLICT ({', '.join(_KEYS)}) DO UPDATE SET "
     + ", ".join(f"{name} = {_TABLE}.{name} + excluded.{name}" for name in _SUMS)
+    + f" RETURNING {', '.join(_SUMS)}"
 )
 
 
@@ -101,4 +105,16 @@ def _upsert(
         for section, amounts in sorted(rows)
     ]
     with connection.cursor() as cursor:
-        cursor.executemany(_UPSERT, values)
+        for row in values:
+            _add(cursor, row)
+
+
+def _add(cursor: CursorWrapper, row: Sequence[Any]) -> None:
+    """Postgres refuses a sum beyond 63 bits, SQLite would go on with a float: neither may be kept."""
+    overflow = SumOverflow("The sums of this quarter hour would no longer fit; nothing was changed.")
+    try:
+        cursor.execute(_UPSERT, row)
+    except DataError:
+        raise overflow from None
+    if not all(type(amount) is int for amount in cursor.fetchone()):
+        raise overflow

@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from budgets.core.usage import TokenUsage
+from budgets.errors import SumOverflow
 from budgets.models import LedgerEntry
 from kernel.rows import insert_rows
 from sessions.models import AgentSession, Turn
 from sessions.services import rollups
+
+MAX_SUM = 2**63 - 1
 
 
 def count_turn(session: AgentSession, entry: LedgerEntry, *, budget_tokens: int) -> bool:
@@ -52,6 +55,8 @@ def _add_totals(session: AgentSession, turn: Turn, *, sign: int) -> None:
     session.output_tokens += sign * usage.output_tokens
     session.spent_nano += sign * (turn.cost_nano or 0)
     session.has_unpriced = session.has_unpriced or turn.cost_nano is None
+    if max(session.spent_nano, session.input_tokens, session.output_tokens) > MAX_SUM:
+        raise SumOverflow("The session's totals would no longer fit; nothing was changed.")
     rollups.add_call(
         session,
         model=turn.model,
