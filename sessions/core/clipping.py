@@ -69,6 +69,8 @@ def _highest_level(
 ) -> dict[int, StoredMessage]:
     """Some message cannot be cut as far as its level, so the others give more; found by halving."""
     best, least = _clip_to_level(messages, 0, ruler), 0
+    if _tokens(best) > room:
+        return best
     for _ in range(_ATTEMPTS):
         middle = (least + most) // 2
         candidate = _clip_to_level(messages, middle, ruler)
@@ -121,6 +123,8 @@ def _clip_calls(body: Body, limit: int, ruler: Ruler) -> Body:
         return body
     sizes = [ruler.count(_arguments(call)) for call in body["tool_calls"]]
     best, least, most = _with_arguments(body, 0, ruler), 0, limit
+    if ruler.count_message(best) > limit:
+        return best
     for _ in range(_ATTEMPTS):
         middle = (least + most) // 2
         candidate = _with_arguments(body, water_level(sizes, middle), ruler)
