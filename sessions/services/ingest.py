@@ -30,6 +30,9 @@ from sessions.services.recorder import Recorder
 from sessions.services.signals import signal_json
 from sessions.services.store import lock_session, to_bytes
 
+# Far above what any provider lets a model call at once.
+MAX_CALLS = 1_000
+
 
 def record_events(*, project_id: str, ref: str, format: str, events: list[Any]) -> dict[str, Any]:
     """Everything that the events say, or nothing; the answer says what is left and what to inject."""
@@ -90,7 +93,12 @@ def _record(
 
 def _refuse_oversized(parsed: Sequence[ParsedEvent]) -> None:
     for event in parsed:
-        if event.message is not None and len(body_text(event.message)) > settings.MAX_MESSAGE_CHARACTERS:
+        body = event.message or {}
+        calls = [call for call in body.get("tool_calls") or [] if isinstance(call, dict)]
+        if len(calls) > MAX_CALLS:
+            raise MessageTooLarge(f"The message of event {event.index} makes more than {MAX_CALLS:,} calls.")
+        arguments = (str(call.get("function", {}).get("arguments", "")) for call in calls)
+        if len(body_text(body)) + sum(map(len, arguments)) > settings.MAX_MESSAGE_CHARACTERS:
             limit = f"{settings.MAX_MESSAGE_CHARACTERS:,}"
             raise MessageTooLarge(f"The message of event {event.index} is longer than {limit} characters.")
 
