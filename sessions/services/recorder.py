@@ -7,12 +7,13 @@ from budgets.services.ledger import record_usage
 from budgets.services.models import resolve_model
 from kernel.clock import read_now
 from providers.parsed import ParsedEvent
+from sessions.core.message import body_text
 from sessions.models import AgentSession
 from sessions.services import interventions, protocols, scratch
 from sessions.services.agent_summaries import take_agent_summary
 from sessions.services.frames import Frame
 from sessions.services.spent_turns import count_turn
-from sessions.services.store import append_messages, put_section
+from sessions.services.store import append_messages, put_section, section_text
 from sessions.services.triggers import TurnBoundary
 
 
@@ -58,17 +59,17 @@ class Recorder:
     def _message(self, event: ParsedEvent) -> None:
         body = event.message or {}
         if body.get("role") == "system" and self.session.head_seq == 0 and not self._pending:
-            # The opening system message is the system prompt, not a turn of the conversation.
-            content = body.get("content")
-            put_section(
-                self.session,
-                self.frame,
-                name="system_prompt",
-                text=content if isinstance(content, str) else "",
-            )
-            self.changed_view = True
+            self._opening(body_text(body))
             return
         self._pending.append(event)
+
+    def _opening(self, text: str) -> None:
+        """System messages before the first turn are the system prompt; a second one is added to the first."""
+        known = section_text(self.session, "system_prompt")
+        if text not in known:
+            whole = f"{known}\n\n{text}" if known else text
+            put_section(self.session, self.frame, name="system_prompt", text=whole)
+        self.changed_view = True
 
     def _usage(self, event: ParsedEvent, usage: TokenUsage) -> None:
         session = self.session

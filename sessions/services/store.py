@@ -234,6 +234,11 @@ def section_texts(session: AgentSession) -> dict[str, str]:
     return {row.name: from_bytes(row.body) for row in SectionContent.objects.filter(session=session)}
 
 
+def section_text(session: AgentSession, name: str) -> str:
+    row = SectionContent.objects.filter(session=session, name=name).first()
+    return from_bytes(row.body) if row else ""
+
+
 def put_section(session: AgentSession, frame: Frame, *, name: str, text: str) -> None:
     """Replaces a section's text under the session's lock; the caller saves the session row."""
     tokens = frame.counter.count(text)
@@ -244,7 +249,11 @@ def put_section(session: AgentSession, frame: Frame, *, name: str, text: str) ->
     SectionContent.objects.update_or_create(
         session=session,
         name=name,
-        defaults={"body": to_bytes(text), "tokens": tokens, "updated_at": read_now()},
+        defaults={
+            "body": to_bytes(text if session.keeps_content else ""),
+            "tokens": tokens,
+            "updated_at": read_now(),
+        },
     )
     session.parts["sections"] = session.parts.get("sections", 0) + tokens - before
     session.counted_since_report = max(0, session.counted_since_report + tokens - before)
