@@ -134,7 +134,8 @@ def test_a_killed_worker_comes_back(running: ProductProcess, shared: Installatio
     worker = _wait_for(lambda: _child_named(running.pid, "celery"))
     os.kill(worker, signal.SIGKILL)
     assert _wait_for(lambda: pid if (pid := _child_named(running.pid, "celery")) != worker else None)
-    assert "worker  | ended with -9; starts again in 1 s" in running.output()
+    # How long it waits depends on how long it had been healthy.
+    assert "worker  | ended with -9; starts again in " in running.output()
     assert answers(f"{shared.url}/healthz")
 
 
