@@ -53,19 +53,20 @@ def _index_step(session: AgentSession, frame: Frame, to_seq: int) -> bool:
         return False
     messages = read_range(session, frame, first=done + 1, last=last)
     documents = [(message.seq, terms_of(message)) for message in messages]
-    _write_step(session, documents, after=done, last=last)
-    return last < to_seq
+    return _write_step(session, documents, after=done, last=last) and last < to_seq
 
 
 @transaction.atomic
 def _write_step(
     session: AgentSession, documents: Sequence[tuple[int, list[str]]], *, after: int, last: int
-) -> None:
-    ArchiveIndex.objects.get_or_create(session_id=session.pk)
-    index = ArchiveIndex.objects.select_for_update().get(session_id=session.pk)
-    # Erasing takes this row, too: whoever comes after it sees the session's state and writes nothing.
-    if index.indexed_to_seq != after or _is_erased(session):
-        return
+) -> bool:
+    """Whether it makes sense to go on."""
+    if not _lock_unless_erased(session):
+        return False
+    index, _ = ArchiveIndex.objects.get_or_create(session_id=session.pk)
+    if index.indexed_to_seq != after:
+        # Another worker was here; the next step goes on from where it came to.
+        return True
     ArchiveDocument.objects.bulk_create(
         ArchiveDocument(session=session, seq=seq, terms=" ".join(terms)) for seq, terms in documents
     )
@@ -74,10 +75,13 @@ def _write_step(
     index.documents += len(documents)
     index.total_terms += sum(len(terms) for _, terms in documents)
     index.save()
+    return True
 
 
-def _is_erased(session: AgentSession) -> bool:
-    return AgentSession.objects.filter(pk=session.pk, state=AgentSession.State.ERASED).exists()
+def _lock_unless_erased(session: AgentSession) -> bool:
+    """Takes the session's row: nothing may be indexed after its words were erased."""
+    rows = AgentSession.objects.select_for_update().filter(pk=session.pk)
+    return bool(rows.exclude(state=AgentSession.State.ERASED).values_list("pk"))
 
 
 def terms_of(message: StoredMessage) -> list[str]:

@@ -114,8 +114,6 @@ def _family(root: AgentSession) -> list[AgentSession]:
 
 
 def _erase(session: AgentSession) -> None:
-    # Whoever indexes right now holds this row; whoever comes later sees that the session is erased.
-    list(ArchiveIndex.objects.select_for_update().filter(session=session))
     refs = [session.pk, *([EXTERNAL + session.external_id] if session.external_id else [])]
     for name, blank in _BLANK.items():
         setattr(session, name, blank)
