@@ -9,6 +9,7 @@ from django.http import HttpResponseBase
 
 from kernel.errors import NotFound
 from sessions.models import AgentSession
+from sessions.views.masking import masks_secrets
 from teams.pages import PageRequest, PageView, page
 
 
@@ -16,6 +17,7 @@ def session_page(view: PageView) -> PageView:
     """Gives the view the session of its address, with the visitor at the session's project."""
 
     @page
+    @masks_secrets
     @wraps(view)
     def answer(request: PageRequest, session_id: str, **kwargs: Any) -> HttpResponseBase:
         session = visible_session(request, session_id)

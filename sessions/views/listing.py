@@ -21,6 +21,7 @@ from sessions.services.lifecycle import Change
 from sessions.views.actions import author_of
 from sessions.views.exports import sessions_csv
 from sessions.views.filtering import Field, parse_filter
+from sessions.views.masking import masks_secrets
 from teams.models import ApiKey
 from teams.pages import PageRequest, page
 
@@ -63,6 +64,7 @@ class SessionRow:
 
 
 @page
+@masks_secrets
 def listing(request: PageRequest) -> HttpResponseBase:
     project = request.visitor.project
     wanted = parse_filter(request.GET.get("q", ""), FIELDS, words=WORDS)

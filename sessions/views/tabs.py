@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sessions.core.message import body_text
@@ -17,6 +17,7 @@ from sessions.services.frames import Frame
 from sessions.services.scratch import dead_ends, read_scratch
 from sessions.services.store import from_bytes, stored_message
 from sessions.views.composition import compose, compose_report
+from sessions.views.masking import masked
 from sessions.views.timeline import read_timeline
 
 PAGE = 50
@@ -84,7 +85,9 @@ def _largest(session: AgentSession, frame: Frame, section: str) -> list[dict[str
         texts = session.section_contents.filter(name=section)
         items = [(row.tokens, "text", str(from_bytes(row.body))) for row in texts]
     items.sort(key=lambda item: -item[0])
-    return [{"tokens": t, "what": w, "text": text[:400], "seq": None} for t, w, text in items[:LARGEST]]
+    return [
+        {"tokens": t, "what": w, "text": masked(text)[:400], "seq": None} for t, w, text in items[:LARGEST]
+    ]
 
 
 def _largest_messages(session: AgentSession, frame: Frame) -> list[dict[str, Any]]:
@@ -98,7 +101,12 @@ def _largest_messages(session: AgentSession, frame: Frame) -> list[dict[str, Any
         )
     )
     return [
-        {"tokens": t, "what": row.role, "seq": row.seq, "text": body_text(from_bytes(bodies[row.seq]))[:400]}
+        {
+            "tokens": t,
+            "what": row.role,
+            "seq": row.seq,
+            "text": masked(body_text(from_bytes(bodies[row.seq])))[:400],
+        }
         for t, row in heaviest
     ]
 
@@ -147,12 +155,14 @@ def shown_message(row: Message, session: AgentSession, frame: Frame) -> ShownMes
     raw = json.dumps(body, ensure_ascii=False, indent=2)
     return ShownMessage(
         row=row,
-        text=_printable(text[:MAX_SHOWN_CHARACTERS]),
+        text=_printable(masked(text)[:MAX_SHOWN_CHARACTERS]),
         tokens=row.counts.get(frame.counter.name),
         state=message_state(row.seq, session),
-        raw=_printable(raw[: 4 * MAX_SHOWN_CHARACTERS]),
+        raw=_printable(masked(raw)[: 4 * MAX_SHOWN_CHARACTERS]),
         is_cut=len(text) > MAX_SHOWN_CHARACTERS,
-        calls=tuple(f"{call.name} {call.raw}"[:2_000] for call in tool_calls(stored_message(row, frame))),
+        calls=tuple(
+            masked(f"{call.name} {call.raw}")[:2_000] for call in tool_calls(stored_message(row, frame))
+        ),
     )
 
 
@@ -192,7 +202,9 @@ def _turns(session: AgentSession, frame: Frame, query: Query) -> Context:
 
 
 def _scratch(session: AgentSession, frame: Frame, query: Query) -> Context:
-    notebook = read_scratch(session)
+    written = read_scratch(session)
+    inputs = tuple(replace(said, text=masked(said.text)) for said in written.human_inputs)
+    notebook = replace(written, human_inputs=inputs)
     return {
         "scratch_index": _printable(render_scratch(notebook)),
         "documents": {name: _printable(text) for name, text in detail_documents(notebook).items()},
