@@ -7,7 +7,7 @@ from dataclasses import asdict
 from budgets.core.usage import TokenUsage
 from budgets.errors import SumOverflow
 from budgets.models import LedgerEntry
-from kernel.rows import insert_rows
+from kernel.rows import fetch_row, insert_rows
 from sessions.models import AgentSession, Turn
 from sessions.services import rollups
 
@@ -44,7 +44,9 @@ def count_turn(session: AgentSession, entry: LedgerEntry, *, budget_tokens: int)
 
 
 def _known_turn(session: AgentSession, response_id: str) -> Turn | None:
-    return Turn.objects.filter(session=session, response_id=response_id).first() if response_id else None
+    if not response_id:
+        return None
+    return fetch_row(Turn, {"session_id": session.pk, "response_id": response_id}, lock=False)
 
 
 def _add_totals(session: AgentSession, turn: Turn, *, sign: int) -> None:
