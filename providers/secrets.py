@@ -22,15 +22,16 @@ class Finding:
 
 
 KEY = r"[A-Za-z0-9_-]"
-# As it is, inside JSON, or inside HTML.
-QUOTE = r"(?:\\{0,3}[\"']|&quot;|&#x27;|&#39;|&#34;)?"
+# As it is, inside JSON (also JSON within JSON), or inside HTML.
+QUOTE = r"(?:\\{0,16}[\"']|&quot;|&#x27;|&#39;|&#34;)?"
 PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (kind, re.compile(pattern))
     for kind, pattern in (
         ("aws_access_key", r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?![A-Za-z0-9])"),
         (
             "aws_secret_key",
-            rf"(?i:aws_?secret_?(?:access_?)?key){QUOTE}[ \t]{{0,4}}[=:][ \t]{{0,4}}{QUOTE}[A-Za-z0-9/+]{{40}}",
+            rf"(?i:aws_?secret_?(?:access_?)?key){QUOTE}[ \t]{{0,4}}[=:]"
+            rf"[ \t]{{0,4}}{QUOTE}[A-Za-z0-9/+]{{40}}",
         ),
         ("github_token", r"gh[pousr]_[A-Za-z0-9]{36,255}"),
         ("github_token", r"github_pat_[A-Za-z0-9_]{22,255}"),

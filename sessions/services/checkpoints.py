@@ -18,6 +18,7 @@ from sessions.services import interventions
 from sessions.services.archive import request_indexing
 from sessions.services.extraction import memory_room, remember
 from sessions.services.frames import Frame
+from sessions.services.key_masking import without_keys
 from sessions.services.manifests import (
     fold_into_summary,
     hidden_items,
@@ -87,7 +88,7 @@ def clear_context(session: AgentSession, frame: Frame, *, reasons: tuple[str, ..
 
 def _fold_everything(session: AgentSession, frame: Frame) -> None:
     """The next start has the base load, a short summary and nothing of the old turns but their anchors."""
-    messages = live_messages(session, frame)
+    messages = without_keys(live_messages(session, frame))
     if not messages:
         items = [*map(summary_item, summaries_of(session)), *hidden_items(session)]
         swap_manifest(session, items=items, base_seq=session.base_seq, reason="clear")

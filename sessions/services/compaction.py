@@ -25,6 +25,7 @@ from sessions.services.compaction_plans import Planned, plan_compaction, plan_js
 from sessions.services.compaction_requests import BY_HAND, enqueue_compaction, last_attempt
 from sessions.services.extraction import memory_room, remember
 from sessions.services.frames import Frame, frame_of
+from sessions.services.key_masking import without_keys
 from sessions.services.manifests import fold_into_summary, summaries_of
 from sessions.services.signals import add_signal
 from sessions.services.store import find_session, from_bytes, lock_session
@@ -69,7 +70,7 @@ def run_compaction(job: ClaimedJob) -> dict[str, Any]:
     plan, draft = _staged(job, session) or (planned.plan, None)
     if isinstance(plan, Refusal):
         return _record_refusal(job, plan)
-    folded = [message for message in planned.messages if message.seq <= plan.to_seq]
+    folded = without_keys(message for message in planned.messages if message.seq <= plan.to_seq)
     if draft is None:
         draft = _draft_and_stage(job, planned, plan, folded)
     fold = Fold(
