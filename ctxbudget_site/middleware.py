@@ -12,9 +12,10 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.module_loading import import_string
 
 from ctxbudget_site.metrics import REQUEST_SECONDS
-from kernel.errors import BadRequest, MethodNotAllowed, NotFound
+from kernel.errors import BadRequest, MethodNotAllowed, NotFound, TooLarge
 from kernel.http.problems import problem_response
 from kernel.http.requests import request_id_of
+from kernel.http.strict_json import take_chunks
 
 View = Callable[[HttpRequest], HttpResponse]
 
@@ -49,8 +50,11 @@ class ContractMiddleware:
             return self.get_response(request)
         try:
             request.get_host()
+            take_chunks(request)
         except DisallowedHost:
             return problem_response(request, BadRequest("This server does not answer for that Host."))
+        except TooLarge as problem:
+            return problem_response(request, problem)
         if "\x00" in request.path_info:
             return problem_response(request, NotFound())
         response = self.get_response(request)

@@ -43,10 +43,19 @@ def read_body(request: HttpRequest) -> bytes:
         body = request.body
     except RequestDataTooBig:
         raise body_too_large() from None
-    # A request without a length is measured here.
-    if len(body) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
-        raise body_too_large()
     return body
+
+
+def take_chunks(request: HttpRequest) -> None:
+    """Reads a body that comes without its length, which Django would take for an empty one."""
+    if request.headers.get("Transfer-Encoding", "").lower() != "chunked":
+        return
+    limit = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+    body = request.META["wsgi.input"].read(limit + 1)
+    if len(body) > limit:
+        raise body_too_large()
+    # Where Django keeps a body that was read: whoever asks later gets the same one.
+    request._body = body
 
 
 def body_too_large() -> TooLarge:
