@@ -13,9 +13,8 @@ from analytics.exports import respond
 from analytics.filters import UsageFilter, usage_filter
 from analytics.forecasts import forecast
 from kernel.clock import read_now
-from kernel.errors import Invalid
-from kernel.http.replies import decode_cursor, page_of, reply_cached
-from kernel.http.schemas import Cursor, Limit, usd
+from kernel.http.replies import decode_number, page_of, reply_cached
+from kernel.http.schemas import Cursor, Limit, Moment, usd
 from sessions.services.store import find_session
 from teams.auth import READERS, ApiRequest
 from teams.models import Project
@@ -23,7 +22,7 @@ from teams.models import Project
 router = Router(tags=["Usage and analytics"])
 
 Range = Annotated[str, Query("7d", max_length=6)]
-Moment = Annotated[datetime | None, Query(None)]
+When = Annotated[Moment | None, Query(None)]
 Choice = Annotated[str | None, Query(None, max_length=200)]
 FORECAST_DAYS = 14
 EXPORT_FORMATS = ("text/csv", "application/x-ndjson")
@@ -35,8 +34,8 @@ def list_usage(
     limit: Limit,
     cursor: Cursor,
     range: Range = "7d",
-    since: Moment = None,
-    until: Moment = None,
+    since: When = None,
+    until: When = None,
     model: Choice = None,
     session: Choice = None,
 ) -> HttpResponseBase:
@@ -48,11 +47,9 @@ def list_usage(
         return respond(
             request, (queries.turn_json(row) for row in rows.iterator(chunk_size=500)), name="usage"
         )
-    after = decode_cursor(cursor)
+    after = decode_number(cursor)
     if after is not None:
-        if not after.isdigit() or len(after) > 18:
-            raise Invalid("That cursor was not made by this server.", code="invalid_cursor")
-        rows = rows.filter(pk__lt=int(after))
+        rows = rows.filter(pk__lt=after)
     page = page_of(list(rows[: limit + 1]), limit=limit, key=lambda row: str(row.pk), shape=queries.turn_json)
     return reply_cached(request, page)
 
@@ -61,8 +58,8 @@ def list_usage(
 def usage_summary(
     request: ApiRequest,
     range: Range = "7d",
-    since: Moment = None,
-    until: Moment = None,
+    since: When = None,
+    until: When = None,
     model: Choice = None,
     profile: Choice = None,
 ) -> HttpResponse:
@@ -76,8 +73,8 @@ def usage_summary(
 def analytics_usage(
     request: ApiRequest,
     range: Range = "7d",
-    since: Moment = None,
-    until: Moment = None,
+    since: When = None,
+    until: When = None,
     model: Choice = None,
     profile: Choice = None,
     by: Annotated[Literal["hour", "day"], Query("day")] = "day",
@@ -91,8 +88,8 @@ def analytics_usage(
 def analytics_models(
     request: ApiRequest,
     range: Range = "7d",
-    since: Moment = None,
-    until: Moment = None,
+    since: When = None,
+    until: When = None,
     profile: Choice = None,
 ) -> HttpResponseBase:
     wanted = _filter(request, range, since, until, None, profile)
@@ -103,8 +100,8 @@ def analytics_models(
 def analytics_sections(
     request: ApiRequest,
     range: Range = "7d",
-    since: Moment = None,
-    until: Moment = None,
+    since: When = None,
+    until: When = None,
     model: Choice = None,
     profile: Choice = None,
 ) -> HttpResponseBase:
@@ -117,8 +114,8 @@ def analytics_sections(
 def analytics_over_budget(
     request: ApiRequest,
     range: Range = "7d",
-    since: Moment = None,
-    until: Moment = None,
+    since: When = None,
+    until: When = None,
     model: Choice = None,
     profile: Choice = None,
 ) -> HttpResponseBase:
@@ -128,7 +125,7 @@ def analytics_over_budget(
 
 @router.get("/analytics/compaction", response=dict[str, Any])
 def analytics_compaction(
-    request: ApiRequest, range: Range = "7d", since: Moment = None, until: Moment = None
+    request: ApiRequest, range: Range = "7d", since: When = None, until: When = None
 ) -> HttpResponse:
     """What compaction saved, with its formula."""
     wanted = _filter(request, range, since, until, None, None)
