@@ -30,6 +30,7 @@ from sessions.services.pauses import problem_of_state
 from sessions.services.store import (
     lock_session,
     read_tail,
+    require_section,
     section_texts,
 )
 
@@ -68,6 +69,8 @@ def next_context(*, project_id: str, ref: str, wish: ContextWish) -> dict[str, A
     if exhausted is not None:
         return exhausted
     frame = _narrowed(frame_of(session, mode=wish.mode, max_output=wish.max_output), wish.budget_tokens)
+    for name in wish.sections:
+        require_section(frame, name)
     waiting = interventions.at_start(session)
     request = _request(session, frame, wish, "\n".join(row.text for row in waiting))
     try:

@@ -21,7 +21,7 @@ from sessions.services.manifests import summaries_of, weighed_messages
 from sessions.services.memory import memory_in_fill_order
 from sessions.services.pressure import observe_pressure
 from sessions.services.signals import add_signal
-from sessions.services.store import find_session, from_bytes, lock_session, put_section
+from sessions.services.store import find_session, from_bytes, lock_session, put_section, require_section
 from teams.models import Project
 
 
@@ -193,9 +193,7 @@ def _change_state(session: AgentSession, state: str) -> None:
 def set_section(*, project_id: str, ref: str, name: str, text: str) -> tuple[AgentSession, Frame]:
     session = lock_session(project_id=project_id, ref=ref)
     frame = frame_of(session)
-    if frame.policy.section(name) is None:
-        known = ", ".join(section.name for section in frame.policy.sections)
-        raise Invalid(f"The profile has no section {name!r}; it has {known}.", code="unknown_section")
+    require_section(frame, name)
     put_section(session, frame, name=name, text=text)
     observe_pressure(session, frame)
     session.save()

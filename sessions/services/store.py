@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 
 from budgets.models import Profile
 from kernel.clock import read_now
-from kernel.errors import NotFound
+from kernel.errors import Invalid, NotFound
 from kernel.fields import canonical_json
 from kernel.rows import fetch_row, insert_rows
 from sessions.core.groups import group_of
@@ -237,6 +237,12 @@ def section_texts(session: AgentSession) -> dict[str, str]:
 def section_text(session: AgentSession, name: str) -> str:
     row = SectionContent.objects.filter(session=session, name=name).first()
     return from_bytes(row.body) if row else ""
+
+
+def require_section(frame: Frame, name: str) -> None:
+    if frame.policy.section(name) is None:
+        known = ", ".join(section.name for section in frame.policy.sections)
+        raise Invalid(f"The profile has no section {name[:80]!r}; it has {known}.", code="unknown_section")
 
 
 def put_section(session: AgentSession, frame: Frame, *, name: str, text: str) -> None:
