@@ -9,9 +9,10 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 
-from kernel.errors import Invalid
+from kernel.errors import Invalid, NotFound
 
 T = TypeVar("T")
 
@@ -33,7 +34,8 @@ def reply_cached(request: HttpRequest, value: Any) -> HttpResponse:
     """An answer that a poller may have already: 304 when the caller's ETag still holds."""
     response = reply(value)
     etag = '"' + hashlib.sha256(response.content).hexdigest()[:32] + '"'
-    if etag in _etags(request.headers.get("If-None-Match", "")):
+    known = _etags(request.headers.get("If-None-Match", ""))
+    if etag in known or "*" in known:
         response = HttpResponse(status=304)
     response["ETag"] = etag
     return response
@@ -72,6 +74,14 @@ def decode_number(cursor: str | None) -> int | None:
     if not (decoded.isascii() and decoded.isdigit() and len(decoded) < 19):
         raise Invalid("That cursor was not made by this server.", code="invalid_cursor")
     return int(decoded)
+
+
+def row_before(rows: QuerySet[Any], cursor: str | None) -> str | None:
+    """The id that a cursor names; another list's or another tenant's leads nowhere."""
+    named = decode_cursor(cursor)
+    if named is not None and not rows.filter(pk=named).exists():
+        raise NotFound()
+    return named
 
 
 def number_or_id(ref: str) -> dict[str, int | str]:

@@ -12,7 +12,7 @@ from ninja import Query, Router
 from budgets.services.audit import Author
 from budgets.services.scopes import shown_scope_id
 from kernel.http.idempotency import idempotent
-from kernel.http.replies import decode_cursor, page_of, reply, reply_cached
+from kernel.http.replies import page_of, reply, reply_cached, row_before
 from kernel.http.requests import request_id_of
 from kernel.http.schemas import Cursor, Limit, NanoUsd, PlainDigits, StrictSchema, usd
 from sessions.models import Approval
@@ -39,7 +39,7 @@ def list_approvals(
     """Newest first; `state=pending` shows what waits for an answer."""
     request.auth.require(*READERS, DECIDERS)
     rows = Approval.objects.of_project(request.auth.project_id).order_by("-id")
-    before = decode_cursor(cursor)
+    before = row_before(rows, cursor)
     if before is not None:
         rows = rows.filter(pk__lt=before)
     if state is not None:

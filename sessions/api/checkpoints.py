@@ -10,7 +10,7 @@ from ninja import Query, Router
 from pydantic import Field
 
 from kernel.http.idempotency import idempotent
-from kernel.http.replies import decode_cursor, page_of, reply, reply_cached
+from kernel.http.replies import page_of, reply, reply_cached, row_before
 from kernel.http.schemas import Cursor, Flag, Limit, Name, StrictSchema
 from sessions.api.sessions import ExternalId
 from sessions.services import checkpoints, forks, restores
@@ -47,7 +47,7 @@ class RestoreIn(StrictSchema):
 def list_checkpoints(request: ApiRequest, session_id: str, limit: Limit, cursor: Cursor) -> HttpResponse:
     session = _readable(request, session_id)
     rows = session.checkpoints.order_by("-id")
-    after = decode_cursor(cursor)
+    after = row_before(rows, cursor)
     if after is not None:
         rows = rows.filter(pk__lt=after)
     page = page_of(

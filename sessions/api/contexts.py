@@ -10,7 +10,7 @@ from ninja import Router
 from kernel.errors import NotFound, ProblemError
 from kernel.http.idempotency import idempotent
 from kernel.http.problems import problem_response
-from kernel.http.replies import decode_cursor, number_or_id, page_of, reply, reply_cached
+from kernel.http.replies import number_or_id, page_of, reply, reply_cached, row_before
 from kernel.http.schemas import Cursor, Flag, Limit, Name, PositiveTokens, StrictSchema, Tokens
 from sessions.api.contents import content_text, section_text
 from sessions.api.holds import placed_shape
@@ -74,7 +74,7 @@ def list_assemblies(request: ApiRequest, session_id: str, limit: Limit, cursor: 
     request.auth.require(*READERS)
     session = find_session(project_id=request.auth.project_id, ref=session_id)
     rows = Assembly.objects.filter(session=session).order_by("-id")
-    after = decode_cursor(cursor)
+    after = row_before(rows, cursor)
     if after is not None:
         rows = rows.filter(pk__lt=after)
     page = page_of(list(rows[: limit + 1]), limit=limit, key=lambda row: row.pk, shape=assembly_json)

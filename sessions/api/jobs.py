@@ -9,7 +9,7 @@ from ninja import Query, Router
 
 from kernel.errors import NotFound
 from kernel.http.idempotency import idempotent
-from kernel.http.replies import decode_cursor, page_of, reply, reply_cached
+from kernel.http.replies import page_of, reply, reply_cached, row_before
 from kernel.http.schemas import Cursor, Limit
 from kernel.jobs import liveness, queue
 from kernel.models import Job
@@ -24,7 +24,7 @@ def list_jobs(
 ) -> HttpResponse:
     request.auth.require(*READERS)
     rows = Job.objects.filter(project_id=request.auth.project_id).order_by("-id")
-    after = decode_cursor(cursor)
+    after = row_before(rows, cursor)
     if after is not None:
         rows = rows.filter(pk__lt=after)
     if state is not None:

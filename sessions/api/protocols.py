@@ -9,7 +9,7 @@ from ninja import Router
 from pydantic import Field
 
 from kernel.http.idempotency import idempotent
-from kernel.http.replies import decode_cursor, page_of, reply, reply_cached
+from kernel.http.replies import page_of, reply, reply_cached, row_before
 from kernel.http.schemas import Cursor, Limit, Name, StrictSchema, Text
 from sessions.api.contents import content_text
 from sessions.models import Protocol
@@ -33,7 +33,7 @@ class ProtocolIn(StrictSchema):
 def list_protocols(request: ApiRequest, limit: Limit, cursor: Cursor) -> HttpResponse:
     request.auth.require(*READERS)
     rows = Protocol.objects.of_project(request.auth.project_id).order_by("id")
-    after = decode_cursor(cursor)
+    after = row_before(rows, cursor)
     if after is not None:
         rows = rows.filter(pk__gt=after)
     page = page_of(list(rows[: limit + 1]), limit=limit, key=lambda row: row.pk, shape=protocol_json)

@@ -9,7 +9,7 @@ from ninja import Query, Router
 from pydantic import Field, StrictStr
 
 from kernel.http.idempotency import idempotent
-from kernel.http.replies import decode_cursor, decode_number, page_of, reply, reply_cached
+from kernel.http.replies import decode_number, page_of, reply, reply_cached, row_before
 from kernel.http.schemas import Cursor, Flag, Limit, Metadata, Name, PlainDigits, StrictSchema, Text, usd
 from sessions.api.contents import optional_text, section_text
 from sessions.models import AgentSession, Message
@@ -81,7 +81,7 @@ def list_sessions(
 ) -> HttpResponse:
     request.auth.require(*READERS)
     rows = AgentSession.objects.of_project(request.auth.project_id).select_related("profile")
-    after = decode_cursor(cursor)
+    after = row_before(rows, cursor)
     filters = {"state": state, "model": model, "parent_id": parent, "id__lt": after}
     rows = rows.filter(**{name: value for name, value in filters.items() if value is not None})
     page = page_of(
