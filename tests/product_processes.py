@@ -17,7 +17,7 @@ from django.conf import settings
 from django.db import connection
 
 from kernel.models import ProcessHeartbeat
-from tests.services_processes import free_port
+from tests.services_processes import free_port, leash
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 START_SECONDS = 30
@@ -30,7 +30,7 @@ class ProductProcess:
         self.command, self.log = command, log
         with log.open("ab") as output:
             self.process = subprocess.Popen(
-                command,
+                [*leash("TERM"), *command],
                 cwd=REPOSITORY,
                 env=env if env is not None else child_environment(),
                 stdin=subprocess.DEVNULL,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
 import socket
 import subprocess
 import time
@@ -50,7 +51,7 @@ def start_postgres(folder: Path) -> Service:
     }
     settings = [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
     postgres = [str(binaries / "postgres"), "-D", str(folder / "cluster"), *settings]
-    process = _start([*_as_ordinary_user(), *postgres], log=folder / "postgres.log")
+    process = _start([*_as_ordinary_user(), *leash("INT"), *postgres], log=folder / "postgres.log")
     _wait_for(lambda: _postgres_answers(folder), process, folder / "postgres.log")
     return Service(process=process, url=f"postgres://ctxbudget@/postgres?host={folder}")
 
@@ -73,9 +74,14 @@ def start_redis(folder: Path) -> Service:
         str(folder),
     ]
     options += ["--databases", "64"]
-    process = _start([str(binary), *options], log=folder / "redis.log")
+    process = _start([*leash("INT"), str(binary), *options], log=folder / "redis.log")
     _wait_for(lambda: _redis_answers(port), process, folder / "redis.log")
     return Service(process=process, url=f"redis://127.0.0.1:{port}")
+
+
+def leash(signal_name: str) -> list[str]:
+    """Ends a child with the process that started it, even when that is killed and cannot clean up."""
+    return ["setpriv", "--pdeathsig", signal_name, "--"] if shutil.which("setpriv") else []
 
 
 def free_port() -> int:
