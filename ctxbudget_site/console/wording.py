@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Literal
-
-from kernel.clock import read_now
 
 NANO = 10**9
 NO_PRICE = "— no price"
@@ -68,7 +66,8 @@ def span(length: timedelta) -> str:
 def since(moment: datetime | None) -> str:
     if moment is None:
         return "never"
-    length = read_now() - moment
+    # Only shown, never decided by: the process's own clock spares the database a question per row.
+    length = datetime.now(UTC) - moment
     if abs(length) < timedelta(seconds=5):
         return "just now"
     return f"{span(length)} ago" if length > timedelta(0) else f"in {span(length)}"

@@ -82,7 +82,7 @@ def listing(request: PageRequest) -> HttpResponseBase:
     found = list(related.order_by(order, "-id")[first : first + PAGE + 1])
     return render(
         request,
-        "sessions/list_rows.html" if request.headers.get("HX-Request") else "sessions/list.html",
+        "sessions/list_rows.html" if request.headers.get("HX-Target") == "rows" else "sessions/list.html",
         {
             "rows": session_rows(found[:PAGE]),
             "is_filtered": bool(wanted.terms or state or parent),

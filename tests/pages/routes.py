@@ -10,7 +10,7 @@ from ctxbudget_site.console import urls as console_urls
 from tests.pages.world import Tenant
 
 # What needs nobody to be signed in, or belongs to no project.
-OPEN = {"login", "logout", "theme", "set-password/<uidb64>/<token>"}
+OPEN = {"favicon.ico", "login", "logout", "theme", "set-password/<uidb64>/<token>"}
 # Only by POST: they change something.
 POSTED = {
     "sessions/bulk",

@@ -33,7 +33,18 @@ document.addEventListener("htmx:beforeSwap", (event) => {
   if (etag !== null) target.dataset.etag = etag;
 });
 
-document.addEventListener("htmx:afterSwap", (event) => showTimes(event.target));
+document.addEventListener("htmx:afterSwap", (event) => {
+  showTimes(event.target);
+  letScroll(event.target);
+});
+
+// What scrolls can be reached and scrolled from the keyboard.
+function letScroll(root) {
+  for (const box of root.querySelectorAll(".scroll, pre")) {
+    const scrolls = box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight;
+    if (scrolls && box.tabIndex < 0) box.tabIndex = 0;
+  }
+}
 
 const exactTime = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 const relativeTime = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "long" });
@@ -109,5 +120,6 @@ document.addEventListener("change", (event) => {
 document.addEventListener("keydown", onKey);
 
 showTimes(document);
+letScroll(document);
 setInterval(() => showTimes(document), 20_000);
 scheduleRefresh();
