@@ -102,7 +102,7 @@ def test_retrieved_context_leads_back_to_where_it_came_from(api: Api) -> None:
     compacted(api, session)
     text = sent_text(context(api, session, query="What was the launch code word?"))
     assert "heliotrope" in text
-    assert f"{row_of(session).pk}#2" in text
+    assert "[#2] The launch code word is heliotrope." in text
 
 
 def test_other_sessions_answer_only_where_the_profile_allows_it(api: Api, manage_key: str) -> None:
