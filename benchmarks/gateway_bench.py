@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import socket
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
@@ -44,8 +46,11 @@ class _Figures:
     def __init__(self, url: str, headers: dict[str, str], pid: int, requests: int = 1500) -> None:
         measure(url, headers=headers, body=BODY, clients=2, requests=50)
         self.single: Load = measure(url, headers=headers, body=BODY, clients=1, requests=300)
+        before = _group(pid)
         self.many: Load = measure(url, headers=headers, body=BODY, clients=CLIENTS, requests=requests)
-        self.megabytes = _resident_megabytes(pid)
+        after = _group(pid)
+        self.cpu_ms = (after.cpu_seconds - before.cpu_seconds) / requests * 1000
+        self.megabytes = after.megabytes
 
 
 def _table(direct: Load, ours: _Figures, peer: _Figures | None) -> list[Row]:
@@ -61,6 +66,7 @@ def _table(direct: Load, ours: _Figures, peer: _Figures | None) -> list[Row]:
         row("gateway: latency added at p99, 1 client", added(ours, 99), peer and added(peer, 99), "ms"),
         row(f"gateway: {CLIENTS} clients", ours.many.per_second, peer and peer.many.per_second, "requests/s"),
         row(f"gateway: p50 at {CLIENTS}", ours.many.percentile(50), peer and peer.many.percentile(50), "ms"),
+        row("gateway: CPU per request", ours.cpu_ms, peer and peer.cpu_ms, "ms"),
         row("gateway: memory, all processes", ours.megabytes, peer and peer.megabytes, "MB"),
     ]
 
@@ -89,23 +95,27 @@ def _gateway(upstream: str) -> Iterator[tuple[str, dict[str, str], int]]:
 
 def _litellm_figures(upstream: str) -> _Figures:
     with tempfile.TemporaryDirectory(prefix="ctxbudget-peer-") as folder:
-        place = Path(folder)
-        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-        pip = [str(place / "bin" / "pip"), "install", "--quiet", "--disable-pip-version-check"]
-        subprocess.run([*pip, "litellm[proxy]"], check=True)
-        model = {"model": "openai/gpt-4o", "api_base": f"{upstream}/v1", "api_key": "sk-none"}
-        config = {"model_list": [{"model_name": "gpt-4o", "litellm_params": model}]}
-        (place / "config.yaml").write_text(json.dumps(config))
-        port = _free_port()
-        command = [
-            str(place / "bin" / "litellm"),
-            "--config",
-            str(place / "config.yaml"),
-            "--port",
-            str(port),
-        ]
-        with _running(command, {}, port, path="/health/liveliness", seconds=120) as pid:
-            return _Figures(f"http://127.0.0.1:{port}/v1/chat/completions", {}, pid, requests=500)
+        _install_litellm(folder)
+        return _measure_litellm(Path(folder), upstream)
+
+
+def _install_litellm(folder: str) -> None:
+    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    pip = [f"{folder}/bin/pip", "install", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*pip, "litellm[proxy]"], check=True)
+
+
+def _measure_litellm(place: Path, upstream: str) -> _Figures:
+    """As it comes: one process, a key to be shown, no database, so without budgets."""
+    model = {"model": "openai/gpt-4o", "api_base": f"{upstream}/v1", "api_key": "sk-none"}
+    config = {"model_list": [{"model_name": "gpt-4o", "litellm_params": model}]}
+    (place / "config.yaml").write_text(json.dumps(config))
+    port, key = _free_port(), f"sk-{secrets.token_hex(32)}"
+    command = [str(place / "bin" / "litellm"), "--config", str(place / "config.yaml"), "--port", str(port)]
+    environment = {"LITELLM_MASTER_KEY": key}
+    with _running(command, environment, port, path="/health/liveliness", seconds=180) as pid:
+        headers = {"Authorization": f"Bearer {key}"}
+        return _Figures(f"http://127.0.0.1:{port}/v1/chat/completions", headers, pid, requests=500)
 
 
 @contextmanager
@@ -125,7 +135,8 @@ def _running(
         _wait(process, f"http://127.0.0.1:{port}{path}", seconds)
         yield process.pid
     finally:
-        os.killpg(process.pid, 15)
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, 15)
         process.wait()
 
 
@@ -140,17 +151,28 @@ def _wait(process: subprocess.Popen[bytes], url: str, seconds: float) -> None:
     raise SystemExit(f"{process.args!r} did not start.")
 
 
-def _resident_megabytes(group: int) -> float:
-    """Of every process in the group; shared pages count once per process, for everybody alike."""
-    total = 0
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Group:
+    """What the processes of a group use together; shared pages count once per process, for everybody."""
+
+    megabytes: float
+    cpu_seconds: float
+
+
+def _group(leader: int) -> _Group:
+    pages = ticks = 0
     for status in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = status.read_text().rpartition(")")[2].split()
         except OSError:
             continue
-        if int(fields[2]) == group:
-            total += int(fields[21])
-    return total * os.sysconf("SC_PAGE_SIZE") / 1024**2
+        if int(fields[2]) == leader:
+            pages += int(fields[21])
+            ticks += int(fields[11]) + int(fields[12])
+    return _Group(
+        megabytes=pages * os.sysconf("SC_PAGE_SIZE") / 1024**2,
+        cpu_seconds=ticks / os.sysconf("SC_CLK_TCK"),
+    )
 
 
 def _free_port() -> int:

@@ -14,8 +14,8 @@ from gateway.core.protocols import VENDORS, route_of
 from gateway.errors import ClientGone
 from gateway.exchange import Exchange, Message, Receive, Send
 from gateway.passage import Passages, refuse, store_silent
-from gateway.services import call_jobs, calls
-from gateway.store import Store
+from gateway.services import call_jobs, closing
+from gateway.store import Store, open_store
 from gateway.upstreams import Upstream, Upstreams, configured_upstream
 from kernel.errors import NotFound, ProblemError
 
@@ -35,7 +35,7 @@ class Gateway:
     async def _live(self, receive: Receive, send: Send) -> None:
         await receive()
         load_vocabularies()
-        store = Store()
+        store = open_store()
         upstreams = Upstreams(configured_upstreams(), allow_private=settings.ALLOW_PRIVATE_ADDRESSES)
         self._passages = Passages(upstreams=upstreams, store=store)
         renewing = asyncio.ensure_future(_renew(self._passages, store))
@@ -89,7 +89,7 @@ async def _renew(passages: Passages, store: Store) -> None:
         if not running:
             continue
         try:
-            passages.extended(await store.run(calls.keep_calls_open, running))
+            passages.extended(await store.run(closing.keep_calls_open, running))
         except Exception as error:
             # The next round tries again; a lease lasts for three.
             log.warning("leases not renewed", error=type(error).__name__)

@@ -16,7 +16,7 @@ from gateway.core.protocols import Protocol, Route
 from gateway.core.sse import EventReader
 from gateway.errors import ClientGone, UpstreamUnreachable
 from gateway.exchange import Exchange
-from gateway.services import calls
+from gateway.services import closing, opening
 from gateway.store import Store
 from gateway.upstreams import Upstreams
 from gateway.values import OpenCall, Wanted
@@ -37,7 +37,7 @@ class Passages:
 
     async def pass_through(self, exchange: Exchange, route: Route) -> None:
         """What costs nothing: the key is checked, nothing is recorded."""
-        await self._store.run(calls.authenticated, caller_key(exchange.headers))
+        await self._store.run(opening.authenticated, caller_key(exchange.headers))
         body = await exchange.body()
         await exchange.unless_gone(self._pass_free(exchange, route, body))
 
@@ -69,7 +69,7 @@ class Passages:
         before = self._closing.get(_conversation(wanted))
         if before is not None:
             await asyncio.wait([before])
-        opened = await self._store.run(calls.open_call, wanted)
+        opened = await self._store.run_after(opening.prepare_call, opening.hold_call, wanted)
         if isinstance(opened, ProblemError):
             raise opened
         self.open[opened.job_id] = opened
@@ -99,12 +99,13 @@ class Passages:
         call = passage.call
         self.open.pop(call.job_id, None)
         if passage.is_free:
-            closing: asyncio.Future[Any] = self._store.run(calls.void_call, call)
+            ending: asyncio.Future[Any] = self._store.run(closing.void_call, call)
         else:
-            closing = self._store.run(calls.close_call, call, passage.listener.heard())
+            ended = call, passage.listener.heard()
+            ending = self._store.run_after(closing.prepare_close, closing.settle_call, ended)
         conversation = _conversation(call.wanted)
-        self._closing[conversation] = closing
-        closing.add_done_callback(lambda done: self._closed(conversation, done))
+        self._closing[conversation] = ending
+        ending.add_done_callback(lambda done: self._closed(conversation, done))
 
     def _closed(self, conversation: Conversation, done: asyncio.Future[Any]) -> None:
         if self._closing.get(conversation) is done:
@@ -156,8 +157,8 @@ def _heard_whole(response: httpcore2.Response, body: bytes, passage: _Passage) -
     if answer is not None:
         passage.listener.hear_body(answer)
     heard = passage.listener.heard()
-    _, basis = calls.usage_of(passage.call, heard)
-    return call_headers(passage.call, cost_nano=calls.cost_of(passage.call, heard), basis=basis)
+    _, basis = closing.usage_of(passage.call, heard)
+    return call_headers(passage.call, cost_nano=closing.cost_of(passage.call, heard), basis=basis)
 
 
 def _wanted(exchange: Exchange, protocol: Protocol, body: bytes) -> Wanted:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gateway.services.call_jobs import KIND
-from gateway.services.calls import close_orphan
+from gateway.services.closing import close_orphan
 from gateway.services.recording import is_open, record_call
 from kernel.jobs.registry import ClaimedJob, job_handler
 

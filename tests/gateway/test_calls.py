@@ -10,7 +10,7 @@ import pytest
 from budgets.models import Hold, LedgerEntry
 from gateway.core.listening import Heard
 from gateway.core.protocols import PROTOCOLS
-from gateway.services import calls
+from gateway.services import closing, opening
 from gateway.services.call_jobs import LEASE
 from gateway.values import OpenCall, Wanted
 from kernel.errors import NotFound, ProblemError, Unauthenticated
@@ -36,7 +36,7 @@ HI = {"role": "user", "content": "Hi"}
 @pytest.fixture(autouse=True)
 def forgotten_callers() -> Iterator[None]:
     yield
-    calls._callers.clear()
+    opening._callers.clear()
 
 
 def wanted(key: str, *, protocol: Any = CHAT, ref: str = "ext:run", beta: str = "", **body: Any) -> Wanted:
@@ -45,7 +45,7 @@ def wanted(key: str, *, protocol: Any = CHAT, ref: str = "ext:run", beta: str = 
 
 
 def opened(key: str, **asked: Any) -> OpenCall:
-    call = calls.open_call(wanted(key, **asked))
+    call = opening.open_call(wanted(key, **asked))
     assert isinstance(call, OpenCall), call
     return call
 
@@ -74,7 +74,7 @@ def test_tools_count(agent_key: str) -> None:
 def test_without_a_maximum_the_sessions_average_stands_in(agent_key: str) -> None:
     first = opened(agent_key, max_tokens=None)
     assert first.held_nano == 8 * 2500 + 1024 * 10_000
-    calls.close_call(first, heard_of(USAGE))
+    closing.close_call(first, heard_of(USAGE))
     assert opened(agent_key, max_tokens=None).held_nano == 8 * 2500 + 5 * 10_000
 
 
@@ -92,7 +92,7 @@ def test_what_may_be_written_to_the_cache_is_held_at_its_price(agent_key: str, t
 
 def test_the_vendors_usage_is_settled_and_the_rest_is_given_back(project: Project, agent_key: str) -> None:
     call = opened(agent_key)
-    hold = calls.close_call(call, heard_of(USAGE))
+    hold = closing.close_call(call, heard_of(USAGE))
     assert (hold.state, hold.cost_nano) == (Hold.State.SETTLED, 20 * 2500 + 5 * 10_000)
     entry = LedgerEntry.objects.get()
     assert (entry.source, entry.response_id, entry.key_id) == ("reported", "chatcmpl-9", call.caller.key_id)
@@ -116,13 +116,13 @@ def test_the_vendors_usage_is_settled_and_the_rest_is_given_back(project: Projec
 def test_what_is_not_reported_is_estimated_and_says_so(
     agent_key: str, heard: Heard, tokens: tuple[int, int]
 ) -> None:
-    calls.close_call(opened(agent_key), heard)
+    closing.close_call(opened(agent_key), heard)
     entry = LedgerEntry.objects.get()
     assert ((entry.input_tokens, entry.output_tokens), entry.source) == (tokens, "estimated")
 
 
 def test_a_refused_call_costs_nothing(agent_key: str) -> None:
-    calls.void_call(opened(agent_key))
+    closing.void_call(opened(agent_key))
     assert Hold.objects.get().state == Hold.State.VOIDED
     assert not LedgerEntry.objects.exists()
     assert Job.objects.get().state == Job.State.DONE
@@ -130,7 +130,7 @@ def test_a_refused_call_costs_nothing(agent_key: str) -> None:
 
 def test_an_upstream_that_repeats_its_ids_is_paid_for_every_call(agent_key: str) -> None:
     for _ in range(3):
-        calls.close_call(opened(agent_key), heard_of(USAGE))
+        closing.close_call(opened(agent_key), heard_of(USAGE))
     assert LedgerEntry.objects.count() == 3
     assert AgentSession.objects.get().spent_nano == 3 * (20 * 2500 + 5 * 10_000)
 
@@ -151,7 +151,7 @@ def test_a_gateway_that_was_only_frozen_does_not_settle_again(agent_key: str, cl
     call = opened(agent_key)
     clock.advance(seconds=LEASE.total_seconds() + 1)
     run_job(call.job_id)
-    calls.close_call(call, heard_of(USAGE))
+    closing.close_call(call, heard_of(USAGE))
     assert LedgerEntry.objects.get().cost_nano == call.held_nano
     assert Job.objects.get().state == Job.State.DONE
 
@@ -161,24 +161,24 @@ def test_a_running_call_keeps_its_lease_and_its_hold(
 ) -> None:
     call = opened(agent_key)
     clock.advance(seconds=LEASE.total_seconds() - 1)
-    assert calls.keep_calls_open([call]) == {}
+    assert closing.keep_calls_open([call]) == {}
     clock.advance(seconds=LEASE.total_seconds() - 1)
     run_job(call.job_id)
     assert Hold.objects.get().state == Hold.State.OPEN
     expires = Hold.objects.get().expires_at
-    monkeypatch.setattr(calls, "EXTEND_BEFORE", calls.HOLD_TTL)
-    extended = calls.keep_calls_open([call])
+    monkeypatch.setattr(closing, "EXTEND_BEFORE", opening.HOLD_TTL)
+    extended = closing.keep_calls_open([call])
     assert list(extended) == [call.job_id]
     assert Hold.objects.get().expires_at > expires
-    calls.close_call(call, heard_of(USAGE))
+    closing.close_call(call, heard_of(USAGE))
 
 
 def test_a_cap_that_is_spent_refuses_and_pauses(project: Project, agent_key: str) -> None:
     call = opened(agent_key)
     key_id = call.caller.key_id
     cap_on(spender_of(project, session=call.session_id, key=key_id, model="gpt-4o"), "session", CENT)
-    calls.close_call(call, heard_of({"prompt_tokens": 20, "completion_tokens": 999}))
-    refusal = calls.open_call(wanted(agent_key))
+    closing.close_call(call, heard_of({"prompt_tokens": 20, "completion_tokens": 999}))
+    refusal = opening.open_call(wanted(agent_key))
     assert isinstance(refusal, ProblemError)
     assert (refusal.status, refusal.code) == (402, "cap_reached")
     assert AgentSession.objects.get().state == AgentSession.State.PAUSED
@@ -189,27 +189,27 @@ def test_open_calls_that_fill_a_cap_make_the_next_one_wait(project: Project, age
     spender = spender_of(project, session=first.session_id, key=first.caller.key_id, model="gpt-4o")
     cap_on(spender, "session", CENT)
     held = opened(agent_key, max_tokens=800)
-    refusal = calls.open_call(wanted(agent_key, max_tokens=800))
+    refusal = opening.open_call(wanted(agent_key, max_tokens=800))
     assert isinstance(refusal, ProblemError)
     assert (refusal.status, refusal.code, "Retry-After" in refusal.headers) == (429, "cap_busy", True)
     for call in (first, held):
-        calls.void_call(call)
+        closing.void_call(call)
 
 
 def test_what_cannot_fit_is_refused_before_it_costs_anything(agent_key: str) -> None:
     long = [{"role": "user", "content": "word " * 10_000}]
     with pytest.raises(ContextTooLarge, match="max allowed is 8,192 tokens"):
-        calls.open_call(wanted(agent_key, model="gpt-4", messages=long))
+        opening.open_call(wanted(agent_key, model="gpt-4", messages=long))
     # A model that nobody knows may have any window.
-    assert isinstance(calls.open_call(wanted(agent_key, model="our-own-model", messages=long)), OpenCall)
+    assert isinstance(opening.open_call(wanted(agent_key, model="our-own-model", messages=long)), OpenCall)
 
 
 def test_a_beta_for_long_contexts_widens_the_window(agent_key: str) -> None:
     long = [{"role": "user", "content": "word " * 300_000}]
     asked: Any = {"protocol": MESSAGES, "model": "claude-haiku-4-5", "messages": long}
     with pytest.raises(ContextTooLarge):
-        calls.open_call(wanted(agent_key, **asked))
-    assert isinstance(calls.open_call(wanted(agent_key, beta="context-1m-2025-08-07", **asked)), OpenCall)
+        opening.open_call(wanted(agent_key, **asked))
+    assert isinstance(opening.open_call(wanted(agent_key, beta="context-1m-2025-08-07", **asked)), OpenCall)
 
 
 def test_a_message_is_counted_once_however_often_it_is_sent(
@@ -223,9 +223,9 @@ def test_a_message_is_counted_once_however_often_it_is_sent(
 
 def test_bad_keys_and_wrong_scopes_are_refused(project: Project, read_key: str) -> None:
     with pytest.raises(Unauthenticated):
-        calls.open_call(wanted("ctxb_" + "x" * 40))
+        opening.open_call(wanted("ctxb_" + "x" * 40))
     with pytest.raises(ProblemError, match="lacks the scope agent"):
-        calls.open_call(wanted(read_key))
+        opening.open_call(wanted(read_key))
 
 
 def test_a_revoked_key_is_refused_within_a_second(
@@ -233,17 +233,17 @@ def test_a_revoked_key_is_refused_within_a_second(
 ) -> None:
     opened(agent_key)
     revoke_api_key(key=ApiKey.objects.get(), actor="system")
-    assert calls._CALLER_SECONDS < 1
-    later = calls.time.monotonic() + calls._CALLER_SECONDS + 0.01
-    monkeypatch.setattr(calls.time, "monotonic", lambda: later)
+    assert opening._CALLER_SECONDS < 1
+    later = opening.time.monotonic() + opening._CALLER_SECONDS + 0.01
+    monkeypatch.setattr(opening.time, "monotonic", lambda: later)
     with pytest.raises(Unauthenticated):
-        calls.open_call(wanted(agent_key))
+        opening.open_call(wanted(agent_key))
 
 
 @pytest.mark.parametrize("ref", ["sess_unknown", "ext:with space", "ext:" + "x" * 129, "ext:"])
 def test_a_session_that_cannot_be_is_not_opened(agent_key: str, ref: str) -> None:
     with pytest.raises(ProblemError) as refusal:
-        calls.open_call(wanted(agent_key, ref=ref))
+        opening.open_call(wanted(agent_key, ref=ref))
     assert refusal.value.status in (400, 404)
     assert not AgentSession.objects.exists()
 
@@ -251,7 +251,7 @@ def test_a_session_that_cannot_be_is_not_opened(agent_key: str, ref: str) -> Non
 def test_another_projects_session_is_not_found(agent_key: str, other_key: str) -> None:
     theirs = opened(other_key).session_id
     with pytest.raises(NotFound):
-        calls.open_call(wanted(agent_key, ref=theirs))
+        opening.open_call(wanted(agent_key, ref=theirs))
     assert opened(agent_key, ref="ext:run").session_id != theirs
 
 
@@ -271,7 +271,7 @@ def test_a_chained_call_is_held_with_what_lies_behind_it(agent_key: str) -> None
     first = opened(agent_key, ref="", input="Hi", **asked)
     usage = {"input_tokens": 5000, "output_tokens": 10, "input_tokens_details": {}}
     response = {"id": "resp_1", "object": "response", "output": [], "usage": usage}
-    calls.close_call(first, Heard(response=response, usage=usage, response_id="resp_1", complete=True))
+    closing.close_call(first, Heard(response=response, usage=usage, response_id="resp_1", complete=True))
     run_job(first.job_id)
     second = opened(agent_key, ref="", input="And?", previous_response_id="resp_1", **asked)
     assert second.session_id == first.session_id

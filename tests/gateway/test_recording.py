@@ -8,7 +8,7 @@ import pytest
 
 from gateway.core.listening import Heard
 from gateway.core.protocols import PROTOCOLS, Protocol
-from gateway.services import calls
+from gateway.services import closing, opening
 from gateway.values import OpenCall, Wanted
 from kernel.models import Job
 from kernel.tasks import run_job
@@ -48,9 +48,9 @@ class Agent:
         self.number += 1
         asked = {"model": "gpt-4o", "messages": messages, **body}
         wanted = Wanted(key=self.key, protocol=protocol, request=protocol.read(asked), session_ref=self.ref)
-        call = calls.open_call(wanted)
+        call = opening.open_call(wanted)
         assert isinstance(call, OpenCall), call
-        calls.close_call(call, self._heard(protocol, answer))
+        closing.close_call(call, self._heard(protocol, answer))
         if record:
             self.record(call)
         return call
@@ -73,7 +73,7 @@ class Agent:
 
 @pytest.fixture
 def agent(agent_key: str) -> Agent:
-    calls._callers.clear()
+    opening._callers.clear()
     return Agent(agent_key)
 
 
