@@ -66,7 +66,7 @@ def budget_view(session: AgentSession, frame: Frame) -> dict[str, Any]:
             for name in planned
         ],
         "unallocated": allocation.unallocated,
-        "parts": dict(session.parts),
+        "parts": dict(sorted(session.parts.items())),
         "compaction_target": frame.target_tokens,
         "trend": {"turns": session.turns, "recent": history, "average": recent_mean(history)},
         "turns_to_compaction": _turns_to_compaction(session, frame, history),
@@ -83,7 +83,7 @@ def ratio(used: int, whole: int) -> float:
 
 def section_usage(session: AgentSession, frame: Frame) -> dict[str, int]:
     """The live view by section; the newest messages belong to the section that holds the tail."""
-    rows = SectionContent.objects.filter(session=session).values_list("name", "tokens")
+    rows = SectionContent.objects.filter(session=session).order_by("id").values_list("name", "tokens")
     used = dict(rows)
     tail = next((s.name for s in frame.policy.sections if s.fill in TAIL_FILLS), "recent_messages")
     used[tail] = used.get(tail, 0) + sum(session.parts.get(part, 0) for part in MESSAGE_PARTS)

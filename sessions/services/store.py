@@ -231,7 +231,10 @@ def _group_of(session: AgentSession, frame: Frame, message: StoredMessage) -> tu
 
 
 def section_texts(session: AgentSession) -> dict[str, str]:
-    return {row.name: from_bytes(row.body) for row in SectionContent.objects.filter(session=session)}
+    return {
+        row.name: from_bytes(row.body)
+        for row in SectionContent.objects.filter(session=session).order_by("id")
+    }
 
 
 def section_text(session: AgentSession, name: str) -> str:
