@@ -17,7 +17,7 @@ PURE_PROOFS := tests/proofs/test_p5_money_oracle.py tests/proofs/test_p13_assemb
 TYPED := kernel teams $(filter-out tests/% teams/%,$(wildcard */core */services */services.py))
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint fix bench lock spec proofs proofs-ci browser clean
+.PHONY: help demo screenshots run test lint fix bench lock spec proofs proofs-ci browser clean
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -55,6 +55,12 @@ proofs: $(DEV) ## Run the promises at full length, on both databases
 
 browser: $(DEV) ## Run the pages in a real Chromium
 	$(PYTEST) -m browser tests
+
+demo: $(BASE) ## Fill the project demo/shop with a week of realistic sessions (DATA_DIR=./var)
+	@CTXBUDGET_PORT="$(PORT)" CTXBUDGET_DATA_DIR="$(abspath $(DATA_DIR))" $(BIN)/python manage.py demo
+
+screenshots: $(DEV) ## Take a picture of each page, light and dark, into docs/screenshots
+	$(BIN)/python -m tests.browser.screenshots
 
 bench: $(DEV) ## Print the benchmark table; peers are installed into a throw-away environment
 	@$(BIN)/python -m benchmarks

@@ -110,7 +110,7 @@ def _usage(wanted: UsageFilter, project: Project) -> Question:
         title=f"How much was used, {'hour by hour' if by == 'hour' else 'day by day'}?",
         rows=rows,
         chart=chart,
-        more={"totals": queries.totals(wanted)},
+        more={"totals": queries.totals(wanted), "period_length": ":16" if by == "hour" else ":10"},
     )
 
 

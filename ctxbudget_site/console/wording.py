@@ -47,6 +47,8 @@ def percent(part: int | None, whole: int | None) -> str:
     if part is None or not whole:
         return "—"
     tenths = part * 1000 // whole
+    if part and not tenths:
+        return "<0.1 %"
     return f"{tenths // 10} %" if tenths >= 100 or tenths % 10 == 0 else f"{tenths // 10}.{tenths % 10} %"
 
 

@@ -16,11 +16,13 @@ from sessions.models import AgentSession, Approval
 from sessions.services import approvals, by_hand, lifecycle, memory
 from sessions.services.approvals import Approver
 from sessions.services.compaction_requests import enqueue_compaction
+from sessions.services.frames import frame_of
 from teams.administration import change_project
 from teams.models import Project, Role
 from teams.services import create_api_key, set_member
 
 NANO = 10**9
+MOST_APPROVALS = 8
 PEOPLE = (("rita", Role.APPROVER), ("sam", Role.ANALYST), ("vic", Role.VIEWER))
 
 QUIET_WEEK = tuple(
@@ -32,7 +34,7 @@ QUIET_WEEK = tuple(
         turns=turns,
         hours_ago=hours,
         step_tokens=2_500,
-        hidden_tokens=12_000 if script == "coding" else 0,
+        hidden_tokens=48_000 if script == "coding" else 16_000,
         script=script,
     )
     for number, (task, model, profile, turns, hours, script) in enumerate(
@@ -59,7 +61,7 @@ STAR = Part(
     goal="A partial refund books its tax exactly once, and the ledger stays balanced.",
     model="claude-sonnet-4-5",
     profile="refunds-team",
-    turns=70,
+    turns=110,
     hours_ago=4,
     minutes_apart=5,
     step_tokens=6_500,
@@ -177,7 +179,15 @@ def _profiles(project: Project) -> None:
     )
     assert profile.current is not None
     document = dict(profile.current.policy)
-    shares = {"memory": 1500, "conversation_summary": 1000}
+    shares = {
+        "system_prompt": 500,
+        "goal": 300,
+        "memory": 1500,
+        "working_state": 300,
+        "conversation_summary": 1000,
+        "retrieved_context": 400,
+        "recent_messages": 5500,
+    }
     document["sections"] = [
         {**section, "size": {"share_bp": shares[section["name"]]}} if section["name"] in shares else section
         for section in document["sections"]
@@ -202,9 +212,9 @@ def _caps(project: Project) -> None:
 
 
 def _star(stage: Stage, project: Project, approver: Approver) -> None:
-    """Reaches its cap, gets a dollar more from a person, and reaches it again: that question is open."""
+    """Reaches its cap, gets a little more from a person, and so on; the last question is still open."""
     session = stage.open(STAR)
-    terms = CapTerms(scope="session", scope_id=session.pk, period="total", limit_nano=4 * NANO)
+    terms = CapTerms(scope="session", scope_id=session.pk, period="total", limit_nano=3 * NANO)
     create_cap(team_id=project.team_id, project_id=project.pk, terms=terms, author=AUTHOR)
     for kind, text in REMEMBERED:
         memory.add_entry(
@@ -218,13 +228,14 @@ def _star(stage: Stage, project: Project, approver: Approver) -> None:
             key="",
         )
     session.refresh_from_db()
-    stage.go_on(session, STAR)
-    pending = Approval.objects.of_project(project.pk).pending().filter(session=session).first()
-    if pending is not None:
-        with at_moment(pending.created_at + timedelta(minutes=11)):
-            approvals.approve(approval=pending, amount_nano=NANO, approver=approver)
-        session.refresh_from_db()
+    for _ in range(MOST_APPROVALS):
         stage.go_on(session, STAR)
+        pending = Approval.objects.of_project(project.pk).pending().filter(session=session).first()
+        if pending is None or session.used_tokens * 100 >= frame_of(session).total * 80:
+            return
+        with at_moment(pending.created_at + timedelta(minutes=11)):
+            approvals.approve(approval=pending, amount_nano=NANO // 2, approver=approver)
+        session.refresh_from_db()
 
 
 def _family(stage: Stage) -> None:

@@ -26,7 +26,7 @@ def jobs(request: PageRequest) -> HttpResponse:
     rows = rows.filter(pk__lt=before) if before else rows
     found = list(rows.defer("payload", "stage")[: PAGE + 1])
     context = {
-        "jobs": found[:PAGE],
+        "jobs": [{"row": job, "outcome": outcome(job)} for job in found[:PAGE]],
         "older": found[PAGE - 1].pk if len(found) > PAGE else None,
         "state": state,
         "states": Job.State.values,
@@ -36,6 +36,15 @@ def jobs(request: PageRequest) -> HttpResponse:
     }
     part = "jobs_table" if request.headers.get("HX-Request") else "jobs"
     return render(request, f"sessions/{part}.html", context)
+
+
+def outcome(job: Job) -> str:
+    """What came of it, in a line; whole documents stay in the API."""
+    result = job.result if isinstance(job.result, dict) else {}
+    if "before" in result and "after" in result:
+        return f"{result['before']:,} → {result['after']:,} tokens"
+    plain = {name: value for name, value in result.items() if isinstance(value, str | int)}
+    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in plain.items())
 
 
 @require_POST

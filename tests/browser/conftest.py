@@ -14,9 +14,9 @@ from django.contrib.auth.hashers import Argon2PasswordHasher
 from django.contrib.auth.models import User
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
 
+from tests.browser.chromium import CHROMIUM
 from tests.pages.world import PASSWORD, Tenant, settle
 
-CHROMIUM = os.environ.get("PYTEST_CHROMIUM", "/usr/bin/chromium")
 # Playwright's loop runs in this thread, in which the tests also ask the database.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
 

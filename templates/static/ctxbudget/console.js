@@ -47,13 +47,15 @@ function letScroll(root) {
 }
 
 const exactTime = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
-const relativeTime = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "long" });
-const STEPS = [["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]];
+const STEPS = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
 
+// In the words that the server uses, so that nothing moves when the script arrives.
 function since(moment) {
   const seconds = Math.round((moment - Date.now()) / 1000);
-  const [unit, size] = STEPS.find(([, length]) => Math.abs(seconds) >= length) || ["second", 1];
-  return relativeTime.format(Math.trunc(seconds / size), unit);
+  if (Math.abs(seconds) < 5) return "just now";
+  const [unit, size] = STEPS.find(([, length]) => Math.abs(seconds) >= length);
+  const span = `${Math.trunc(Math.abs(seconds) / size)} ${unit}`;
+  return seconds < 0 ? `${span} ago` : `in ${span}`;
 }
 
 function showTimes(root) {
