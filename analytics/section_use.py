@@ -16,35 +16,68 @@ STEP_BP = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HeatCell:
-    """`heat` 0 to 4: how much of its plan a section used; 4 is beyond it."""
+class SectionUse:
+    """What the contexts of one model held in one section, summed over a range."""
 
+    model: str
     section: str
-    used: int
+    contexts: int
     planned: int
+    used: int
+    over: int
 
     @property
     def heat(self) -> int:
+        """0 to 4: how much of its plan a section used; 4 is beyond it."""
         if not self.used:
             return 0
         return 4 if self.used > self.planned else 1 + min(2, self.used * 3 // max(1, self.planned))
 
 
-def heat_map(wanted: UsageFilter) -> tuple[list[str], dict[str, list[HeatCell | None]]]:
+def section_uses(wanted: UsageFilter) -> list[SectionUse]:
+    """One scan of the rollups; the table and the heat map are both made from it."""
     rows = (
         wanted.buckets(sections=True)
         .values_list("model", "section")
-        .annotate(calls=Sum("calls"), planned=Sum("planned_tokens"), used=Sum("used_tokens"))
+        .annotate(
+            contexts=Sum("calls"),
+            planned=Sum("planned_tokens"),
+            used=Sum("used_tokens"),
+            over=Sum("over_budget_calls"),
+        )
         .order_by("model", "section")
     )
-    found = {
-        (model, section): HeatCell(section=section, used=used // calls, planned=planned // calls)
-        for model, section, calls, planned, used in rows
-        if calls
-    }
-    sections = sorted({section for _, section in found})
-    models = sorted({model for model, _ in found})
-    return sections, {model: [found.get((model, section)) for section in sections] for model in models}
+    return [
+        SectionUse(model=model, section=section, contexts=contexts, planned=planned, used=used, over=over)
+        for model, section, contexts, planned, used, over in rows
+        if contexts
+    ]
+
+
+def section_rows(uses: Sequence[SectionUse]) -> list[dict[str, int | str]]:
+    """All models together, per section."""
+    names = sorted({use.section for use in uses})
+    rows: list[dict[str, int | str]] = []
+    for name in names:
+        found = [use for use in uses if use.section == name]
+        contexts = sum(use.contexts for use in found)
+        rows.append(
+            {
+                "section": name,
+                "contexts": contexts,
+                "planned_average": sum(use.planned for use in found) // contexts,
+                "used_average": sum(use.used for use in found) // contexts,
+                "over_plan_contexts": sum(use.over for use in found),
+            }
+        )
+    return rows
+
+
+def heat_map(uses: Sequence[SectionUse]) -> dict[str, list[SectionUse | None]]:
+    found = {(use.model, use.section): use for use in uses}
+    names = sorted({use.section for use in uses})
+    models = sorted({use.model for use in uses})
+    return {model: [found.get((model, name)) for name in names] for model in models}
 
 
 def suggested_shares(planned: Mapping[str, int], used: Mapping[str, int]) -> dict[str, int]:

@@ -15,9 +15,16 @@ from analytics import queries
 from analytics.exports import csv_lines
 from analytics.filters import UsageFilter, usage_filter
 from analytics.forecasts import forecast
-from analytics.section_use import heat_map, most_often_over, suggested_shares
+from analytics.section_use import (
+    heat_map,
+    most_often_over,
+    section_rows,
+    section_uses,
+    suggested_shares,
+)
 from budgets.models import Cap, Profile
 from budgets.services.cap_windows import window_views
+from budgets.services.in_use import users
 from budgets.services.scopes import shown_scope_id
 from kernel.clock import read_now
 from sessions.models import Summary
@@ -58,7 +65,7 @@ def analytics(request: PageRequest) -> HttpResponseBase:
         "ranges": RANGES,
         "model": wanted.model or "",
         "profile": wanted.profile_id or "",
-        "models": [row["model"] for row in queries.by_model(_plain(wanted))],
+        "models": users().models(wanted.project_id),
         "profiles": Profile.objects.of_project(wanted.project_id).order_by("name"),
         **(found.more or {}),
     }
@@ -73,10 +80,6 @@ def _wanted(request: PageRequest) -> UsageFilter:
         model=request.GET.get("model", "").replace("\x00", "") or None,
         profile_id=request.GET.get("profile", "").replace("\x00", "") or None,
     )
-
-
-def _plain(wanted: UsageFilter) -> UsageFilter:
-    return UsageFilter(project_id=wanted.project_id, since=wanted.since, until=wanted.until)
 
 
 def _export(rows: list[Row], tab: str, format: str) -> HttpResponse | StreamingHttpResponse:
@@ -130,14 +133,14 @@ def _models(wanted: UsageFilter, project: Project) -> Question:
 
 
 def _sections(wanted: UsageFilter, project: Project) -> Question:
-    rows = queries.by_section(wanted)
-    names, heat = heat_map(wanted)
-    planned = {row["section"]: row["planned_average"] for row in rows}
-    used = {row["section"]: row["used_average"] for row in rows}
+    uses = section_uses(wanted)
+    rows = section_rows(uses)
+    planned = {str(row["section"]): int(row["planned_average"]) for row in rows}
+    used = {str(row["section"]): int(row["used_average"]) for row in rows}
     chart = {
         "kind": "bar",
         "horizontal": True,
-        "labels": [row["section"].replace("_", " ") for row in rows],
+        "labels": [name.replace("_", " ") for name in planned],
         "unit": "tokens",
         "series": [
             {"label": "planned, average", "colour": "c14", "values": list(planned.values())},
@@ -145,8 +148,8 @@ def _sections(wanted: UsageFilter, project: Project) -> Question:
         ],
     }
     more = {
-        "heat_sections": names,
-        "heat": heat,
+        "heat_sections": list(planned),
+        "heat": heat_map(uses),
         "suggestion": suggested_shares(planned, used) if wanted.profile_id else {},
     }
     return Question(title="Do sections hold what was planned for them?", rows=rows, chart=chart, more=more)
