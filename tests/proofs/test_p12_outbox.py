@@ -61,8 +61,8 @@ def enqueue_some(session: str, *, count: int) -> tuple[set[str], set[str]]:
     rolled_back: set[str] = set()
     for number in range(count):
         with suppress(_RolledBack), transaction.atomic():
-            # Every tenth is nobody's work: it must end as dead, with a reason.
-            kind = "nobody-does-this" if number % 10 == 9 else INDEX_JOB
+            # Every tenth is nobody's work: it must end as dead, with a reason; five attempts take a while.
+            kind = "nobody-does-this" if FULL and number % 10 == 9 else INDEX_JOB
             job, _ = queue.enqueue(
                 kind=kind,
                 dedupe_key=f"outbox:{number}",
@@ -105,8 +105,9 @@ def test_p12_every_committed_job_ends_and_no_other_exists(
     ended = Job.objects.filter(pk__in=committed)
     assert ended.filter(state=Job.State.DONE, kind=INDEX_JOB).count() == ended.filter(kind=INDEX_JOB).count()
     dead = ended.filter(kind="nobody-does-this")
-    assert {(job.state, job.attempt) for job in dead} == {(Job.State.DEAD, queue.MAX_ATTEMPTS)}
+    assert {(job.state, job.attempt) for job in dead} <= {(Job.State.DEAD, queue.MAX_ATTEMPTS)}
     assert all("KeyError" in job.error for job in dead)
+    assert bool(dead) is FULL
 
 
 def test_p12_the_folder_of_the_queue_may_vanish(api: Api) -> None:
