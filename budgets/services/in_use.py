@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 
@@ -17,6 +17,10 @@ class Users(Protocol):
 
     def section_needs(self, project_id: str, profile_id: str) -> Mapping[tuple[str, str], int]:
         """Average tokens that assembled contexts really held, by model and section."""
+        ...
+
+    def recent_turns(self, project_id: str, profile_id: str) -> Sequence[tuple[str, int, int]]:
+        """Model, tokens used and budget of the last week's turns under a profile, newest first."""
         ...
 
     def running_under(self, project_id: str, scope: str, scope_id: str) -> int:

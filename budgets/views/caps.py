@@ -15,6 +15,7 @@ from django.views.decorators.http import require_POST
 from budgets.core.caps import default_reserve
 from budgets.models import Balance, Cap, LedgerEntry, Scope
 from budgets.services import caps
+from budgets.services.cap_trials import try_cap
 from budgets.services.cap_windows import window_views
 from budgets.services.caps import CapChange, CapTerms, WindowView
 from budgets.services.in_use import users
@@ -22,11 +23,13 @@ from budgets.services.scopes import resolve_scope_id, shown_scope_id
 from budgets.views.money import nano_from
 from budgets.views.profiles import author_of
 from kernel.clock import read_now
-from kernel.errors import NotFound
+from kernel.errors import Invalid, NotFound
 from teams.models import ApiKey, Project
 from teams.pages import PageRequest, page
 
 ORDER = (Scope.TEAM, Scope.PROJECT, Scope.MODEL, Scope.KEY, Scope.SESSION)
+# A cap on the whole team is the operator's to set: it binds projects that a visitor may not see.
+SCOPES = [scope.value for scope in ORDER if scope != Scope.TEAM]
 PAST_WINDOWS = 12
 MAX_SHOWN = 200
 
@@ -63,7 +66,7 @@ def listing(request: PageRequest) -> HttpResponse:
     project = request.visitor.project
     rows = cap_rows(project)
     week = _spent_since(project.pk, read_now() - timedelta(days=7))
-    context = {"rows": rows, "weekly_nano": week, "scopes": [s.value for s in ORDER if s != Scope.TEAM]}
+    context = {"rows": rows, "weekly_nano": week, "scopes": SCOPES}
     return render(request, "budgets/caps.html", context)
 
 
@@ -108,7 +111,7 @@ def new(request: PageRequest) -> HttpResponse:
         messages.success(request, "The cap holds from now on; what was spent in its window counts already.")
         return HttpResponseRedirect(f"/caps/{cap.pk}")
     context = {
-        "scopes": [scope.value for scope in ORDER if scope != Scope.TEAM],
+        "scopes": SCOPES,
         "periods": Cap.Period.values,
         "models": users().models(project.pk),
         "keys": ApiKey.objects.of_project(project.pk).filter(revoked_at=None).order_by("name"),
@@ -119,11 +122,14 @@ def new(request: PageRequest) -> HttpResponse:
 
 def _create(request: PageRequest) -> Cap:
     project, scope = request.visitor.project, request.POST.get("scope", "project")
+    period = request.POST.get("period", "month")
+    if scope not in SCOPES or period not in Cap.Period.values:
+        raise Invalid("Choose a scope and a period of the list.", code="invalid_cap")
     given = request.POST.get(f"{scope}_id", "").strip() or None
     terms = CapTerms(
         scope=scope,
         scope_id=resolve_scope_id(project_id=project.pk, scope=scope, given=given),
-        period=request.POST.get("period", "month"),
+        period=period,
         limit_nano=nano_from(request.POST.get("limit", ""), field="limit"),
     )
     return caps.create_cap(
@@ -186,6 +192,23 @@ def raise_once(request: PageRequest, cap_id: str) -> HttpResponse:
         author=author_of(request),
     )
     messages.success(request, "The running window has more now.")
+    return HttpResponseRedirect(f"/caps/{cap.pk}")
+
+
+@require_POST
+@page
+def verify(request: PageRequest, cap_id: str) -> HttpResponse:
+    """Shows that the cap really holds: a hold for more than is left, through the path that agents use."""
+    request.visitor.require("manage")
+    cap = visible_cap(request, cap_id)
+    request.visitor.require("manage")
+    trial = try_cap(cap)
+    if trial.is_this_cap:
+        messages.success(request, "It holds: a hold for more than is left was refused by this cap.")
+    elif trial.refused_by:
+        messages.success(request, f"A hold for that much was refused by a stricter cap, {trial.refused_by}.")
+    else:
+        messages.error(request, "The hold was admitted: this cap does not hold. Tell your operator.")
     return HttpResponseRedirect(f"/caps/{cap.pk}")
 
 

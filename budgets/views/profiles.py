@@ -20,6 +20,7 @@ from budgets.services.calculations import compare
 from budgets.services.in_use import users
 from budgets.services.profiles import current_revision
 from budgets.views.policy_form import CHOICES, Draft, changes, draft_of, read_form
+from budgets.views.replays import replay
 from kernel.errors import Invalid, NotFound
 from kernel.http.requests import request_id_of
 from teams.pages import PageRequest, page
@@ -148,6 +149,7 @@ def preview_rows(profile: Profile, policy: Policy | None) -> dict[str, Any] | No
         return None
     models = users().models(profile.project_id) or list(EXAMPLE_MODELS)
     needs = users().section_needs(profile.project_id, profile.pk)
+    turns = users().recent_turns(profile.project_id, profile.pk)
     compared = compare(project_id=profile.project_id, policy=policy, models=models)
     names = [section.name for section in policy.sections]
     rows, warned = [], False
@@ -155,7 +157,8 @@ def preview_rows(profile: Profile, policy: Policy | None) -> dict[str, Any] | No
         allocation = one.row.allocation
         cells = [_cell(name, allocation, needs.get((one.row.model, name), 0)) for name in names]
         warned = warned or any(cell["short"] for cell in cells)
-        rows.append({"row": one.row, "source": one.source, "cells": cells})
+        replayed = replay(policy, one, turns)
+        rows.append({"row": one.row, "source": one.source, "cells": cells, "replay": replayed})
     return {"names": names, "rows": rows, "warned": warned}
 
 

@@ -16,5 +16,6 @@ urlpatterns = [
     path("caps/new", caps.new),
     path("caps/<str:cap_id>", caps.detail),
     path("caps/<str:cap_id>/raise", caps.raise_once),
+    path("caps/<str:cap_id>/verify", caps.verify),
     path("models", models.models),
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from django.db.models import Count, Q, Sum
@@ -11,9 +11,11 @@ from budgets.models import Scope
 from budgets.services.in_use import register_users
 from budgets.services.scopes import shown_scope_id
 from kernel.clock import read_now
-from sessions.models import AgentSession, UsageBucket
+from sessions.models import AgentSession, Turn, UsageBucket
 
 LATELY = timedelta(days=30)
+REPLAYED = timedelta(days=7)
+MAX_REPLAYED = 5_000
 MAX_MODELS = 40
 RUNNING = (AgentSession.State.ACTIVE, AgentSession.State.PAUSED, AgentSession.State.WRAPPING_UP)
 
@@ -34,6 +36,15 @@ class SessionUsers:
         ).exclude(section="")
         summed = rows.values_list("model", "section").annotate(used=Sum("used_tokens"), calls=Sum("calls"))
         return {(model, section): used // calls for model, section, used, calls in summed if calls}
+
+    def recent_turns(self, project_id: str, profile_id: str) -> Sequence[tuple[str, int, int]]:
+        rows = Turn.objects.filter(
+            session__project_id=project_id,
+            session__profile_id=profile_id,
+            created_at__gte=read_now() - REPLAYED,
+        )
+        newest = rows.order_by("-id").values_list("session__model", "used_tokens", "total_tokens")
+        return list(newest[:MAX_REPLAYED])
 
     def running_under(self, project_id: str, scope: str, scope_id: str) -> int:
         wanted = {

@@ -25,6 +25,7 @@ POSTED = {
     "profiles/<str:profile_id>/preview",
     "profiles/<str:profile_id>/publish",
     "caps/<str:cap_id>/raise",
+    "caps/<str:cap_id>/verify",
     "keys/<str:key_id>/rotate",
     "keys/<str:key_id>/revoke",
     "members/<int:member_id>",

@@ -117,3 +117,12 @@ def test_every_preset_is_explained(browser: Client) -> None:
 def test_the_editor_says_how_many_sessions_a_publish_reaches(acme: Tenant, browser: Client) -> None:
     html = browser.get(f"/profiles/{acme.profile.pk}").content.decode()
     assert "Publish for 2 sessions" in html
+
+
+def test_the_preview_replays_the_last_week_under_the_draft(acme: Tenant, browser: Client) -> None:
+    """Four turns ran; a window that keeps almost everything back would have been passed by all of them."""
+    html = browser.get(f"/profiles/{acme.profile.pk}").content.decode()
+    assert "0 → <strong>0</strong>" in html
+    form = {**fields_of(html, "editor"), "window.safety_bp": "1", "thresholds.0.at_bp": "1"}
+    replayed = browser.post(f"/profiles/{acme.profile.pk}/preview", form).content.decode()
+    assert '0 → <strong>4</strong> <span class="quiet small">of 4</span>' in replayed

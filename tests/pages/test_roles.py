@@ -24,6 +24,7 @@ MANAGED = {
     "caps/new": {"scope": "project", "limit": "5"},
     "caps/<str:cap_id>": {"limit": "5"},
     "caps/<str:cap_id>/raise": {"amount": "5"},
+    "caps/<str:cap_id>/verify": {},
     "models": {"name": "gpt-5", "action": "override", "context_window": "1000"},
     "keys": {"scope": "agent"},
     "keys/<str:key_id>/rotate": {},

@@ -46,6 +46,24 @@ function letScroll(root) {
   }
 }
 
+// What is on the page may be old: say so, with the id that finds the reason in the log.
+function sayStale(text) {
+  const line = document.getElementById("stale");
+  if (line === null) return;
+  line.hidden = text === "";
+  line.textContent = text;
+}
+
+document.addEventListener("htmx:responseError", (event) => {
+  const id = event.detail.xhr.getResponseHeader("X-Request-Id") || "none";
+  if (event.detail.xhr.status === 422) return;
+  sayStale(`Could not load this part (${event.detail.xhr.status}, request ${id}); trying again.`);
+});
+document.addEventListener("htmx:sendError", () => sayStale("The server does not answer; trying again."));
+document.addEventListener("htmx:afterOnLoad", (event) => {
+  if (event.detail.successful) sayStale("");
+});
+
 const exactTime = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 const STEPS = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
 
