@@ -54,6 +54,8 @@ def _new_session(source: AgentSession, checkpoint: Checkpoint, external_id: str 
         scratch_path=source.scratch_path,
         model=source.model,
         tokenizer=source.tokenizer,
+        ratio_bp=source.ratio_bp,
+        margin_bp=source.margin_bp,
         profile=source.profile,
         pinned_revision=source.pinned_revision,
         keeps_content=source.keeps_content,
