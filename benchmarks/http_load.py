@@ -19,8 +19,11 @@ class Load:
         return self.latencies[min(len(self.latencies) - 1, len(self.latencies) * percent // 100)]
 
 
-def measure(url: str, *, headers: dict[str, str], body: bytes, clients: int, requests: int) -> Load:
-    return asyncio.run(_measure(url, _request(url, headers, body), clients, requests))
+def measure(
+    url: str, *, headers: dict[str, str], body: bytes, clients: int, requests: int, pause_s: float = 0
+) -> Load:
+    """`pause_s` lies between an answer and the client's next request."""
+    return asyncio.run(_measure(url, _request(url, headers, body), clients, requests, pause_s))
 
 
 def _request(url: str, headers: dict[str, str], body: bytes) -> bytes:
@@ -30,15 +33,16 @@ def _request(url: str, headers: dict[str, str], body: bytes) -> bytes:
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
 
 
-async def _measure(url: str, request: bytes, clients: int, requests: int) -> Load:
+async def _measure(url: str, request: bytes, clients: int, requests: int, pause_s: float) -> Load:
     latencies: list[float] = []
     started = time.perf_counter()
-    await asyncio.gather(*(_client(url, request, requests // clients, latencies) for _ in range(clients)))
+    times = requests // clients
+    await asyncio.gather(*(_client(url, request, times, pause_s, latencies) for _ in range(clients)))
     taken = time.perf_counter() - started
     return Load(latencies=sorted(latencies), per_second=len(latencies) / taken)
 
 
-async def _client(url: str, request: bytes, times: int, latencies: list[float]) -> None:
+async def _client(url: str, request: bytes, times: int, pause_s: float, latencies: list[float]) -> None:
     parts = urlsplit(url)
     reader, writer = await asyncio.open_connection(parts.hostname, parts.port)
     for _ in range(times):
@@ -49,6 +53,7 @@ async def _client(url: str, request: bytes, times: int, latencies: list[float]) 
             raise SystemExit(f"{url} answered {head[:200]!r}")
         await _read_body(reader, head.lower())
         latencies.append((time.perf_counter() - started) * 1000)
+        await asyncio.sleep(pause_s)
     writer.close()
 
 

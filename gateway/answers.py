@@ -21,6 +21,8 @@ def call_headers(call: OpenCall, *, cost_nano: int | None, basis: str) -> Header
         "x-ctxbudget-cost": usd(cost_nano) or "unpriced",
         "x-ctxbudget-cost-basis": basis,
     }
+    if call.body is not None:
+        added["x-ctxbudget-assembled"] = "true"
     return [(name.encode(), value.encode()) for name, value in added.items()]
 
 

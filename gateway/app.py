@@ -9,7 +9,7 @@ import structlog
 from django.conf import settings
 from django.db import DatabaseError
 
-from budgets.tokens import load_vocabularies
+from budgets.tokens.vocabularies import encoding
 from gateway.core.protocols import VENDORS, route_of
 from gateway.errors import ClientGone
 from gateway.exchange import Exchange, Message, Receive, Send
@@ -34,7 +34,8 @@ class Gateway:
 
     async def _live(self, receive: Receive, send: Send) -> None:
         await receive()
-        load_vocabularies()
+        # Today's models; the vocabulary of older ones is read when the first of them is asked.
+        encoding("o200k_base")
         store = open_store()
         upstreams = Upstreams(configured_upstreams(), allow_private=settings.ALLOW_PRIVATE_ADDRESSES)
         self._passages = Passages(upstreams=upstreams, store=store)

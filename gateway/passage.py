@@ -55,7 +55,7 @@ class Passages:
         call = await self._opened(wanted)
         passage = _Passage(call)
         try:
-            await exchange.unless_gone(self._pass_call(exchange, route, body, passage))
+            await exchange.unless_gone(self._pass_call(exchange, route, call.body or body, passage))
         except ClientGone:
             pass
         except UpstreamUnreachable:
@@ -173,6 +173,7 @@ def _wanted(exchange: Exchange, protocol: Protocol, body: bytes) -> Wanted:
         request=protocol.read(asked),
         session_ref=exchange.header(b"x-ctxbudget-session").strip(),
         beta=exchange.header(b"anthropic-beta"),
+        asked=asked,
     )
 
 

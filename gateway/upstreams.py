@@ -131,7 +131,9 @@ class Upstreams:
         request = httpcore2.Request(
             method,
             upstream.url(path, query),
-            headers=to_upstream(headers, host=upstream.host, credential=upstream.credential),
+            headers=to_upstream(
+                headers, host=upstream.host, length=len(body), credential=upstream.credential
+            ),
             content=body,
             extensions={"timeout": {"connect": CONNECT_SECONDS, "read": READ_SECONDS, "write": 60.0}},
         )

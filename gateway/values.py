@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from budgets.services.models import ResolvedModel
 from gateway.core.protocols import Protocol
@@ -20,6 +21,7 @@ class Wanted:
     request: ModelRequest
     session_ref: str
     beta: str = ""
+    asked: dict[str, Any] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,3 +43,4 @@ class OpenCall:
     level: str
     used: int
     total: int
+    body: bytes | None = None  # what is sent in place of the caller's bytes

@@ -19,6 +19,7 @@ _HOP_BY_HOP = {
     b"upgrade",
 }
 _KEYS = {b"authorization", b"x-api-key", b"api-key"}
+_OWN_VALUES = {b"host", b"accept-encoding", b"content-length", b"expect"}
 _OURS = b"x-ctxbudget-"
 
 
@@ -35,9 +36,11 @@ def caller_key(headers: Headers) -> str:
     return next((key for key in given if key.startswith("ctxb_")), given[0] if given else "")
 
 
-def to_upstream(headers: Headers, *, host: bytes, credential: tuple[bytes, bytes] | None) -> Headers:
+def to_upstream(
+    headers: Headers, *, host: bytes, length: int, credential: tuple[bytes, bytes] | None
+) -> Headers:
     """The caller's headers with the upstream's key in place of the caller's."""
-    dropped = _HOP_BY_HOP | _KEYS | _named_by_connection(headers) | {b"host", b"accept-encoding", b"expect"}
+    dropped = _HOP_BY_HOP | _KEYS | _OWN_VALUES | _named_by_connection(headers)
     passed = [
         (name, value)
         for name, value in headers
@@ -45,7 +48,7 @@ def to_upstream(headers: Headers, *, host: bytes, credential: tuple[bytes, bytes
     ]
     # Only what we can read on its way past; the bytes of the answer are passed on as they come.
     encoding = b"gzip" if "gzip" in header(headers, b"accept-encoding").lower() else b"identity"
-    added = [(b"host", host), (b"accept-encoding", encoding)]
+    added = [(b"host", host), (b"accept-encoding", encoding), (b"content-length", b"%d" % length)]
     return [*added, *passed, *([credential] if credential else [])]
 
 

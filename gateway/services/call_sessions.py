@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock
 
 from gateway.conversations import derived_id, is_external_id
@@ -14,7 +14,7 @@ from sessions.services.store import EXTERNAL, find_session
 from teams.auth import Caller
 
 # Agents behind the gateway own their context and fold it themselves.
-PROFILE = "stream-coding-agent"
+AGENTS_OWN = "stream-coding-agent"
 KEPT_RESPONSES = 10_000
 
 
@@ -50,32 +50,36 @@ class ResponseSessions:
 recent_responses = ResponseSessions()
 
 
-def session_for(*, caller: Caller, vendor: str, request: ModelRequest, ref: str) -> Found:
+def session_for(
+    *, caller: Caller, vendor: str, request: ModelRequest, ref: str, profile: str | None = AGENTS_OWN
+) -> Found:
+    """A session that is not there yet is opened with the profile; None is the project's default."""
+    opening = Opening(model=request.model, profile=profile)
     if ref:
-        return Found(session=_named(caller, request, ref), source="header")
+        return Found(session=_named(caller, opening, ref), source="header")
     chained = recent_responses.get(caller.project_id, request.continues) if request.continues else None
     if chained is not None:
         return Found(session=find_session(project_id=caller.project_id, ref=chained), source="derived")
     external_id = derived_id(key_id=caller.key_id, vendor=vendor, request=request)
-    return Found(session=_find_or_open(caller, request, external_id), source="derived")
+    return Found(session=_find_or_open(caller, opening, external_id), source="derived")
 
 
-def _named(caller: Caller, request: ModelRequest, ref: str) -> AgentSession:
+def _named(caller: Caller, opening: Opening, ref: str) -> AgentSession:
     if not ref.startswith(EXTERNAL):
         return find_session(project_id=caller.project_id, ref=ref)
     external_id = ref.removeprefix(EXTERNAL)
     if not is_external_id(external_id):
         raise BadRequest("X-Ctxbudget-Session is a session's id, or ext: and 1 to 128 of A-Za-z0-9._:@-.")
-    return _find_or_open(caller, request, external_id)
+    return _find_or_open(caller, opening, external_id)
 
 
-def _find_or_open(caller: Caller, request: ModelRequest, external_id: str) -> AgentSession:
+def _find_or_open(caller: Caller, opening: Opening, external_id: str) -> AgentSession:
     ref = EXTERNAL + external_id
     try:
         return find_session(project_id=caller.project_id, ref=ref)
     except NotFound:
         pass
-    opening = Opening(model=request.model, profile=PROFILE, external_id=external_id)
+    opening = replace(opening, external_id=external_id)
     try:
         return open_session(project_id=caller.project_id, key_id=caller.key_id, opening=opening)[0]
     except Conflict:

@@ -11,7 +11,8 @@ from django.db import transaction
 from budgets.services.models import ResolvedModel, resolve_model
 from gateway.measuring import Measured, Scale, held_input
 from gateway.services import call_jobs
-from gateway.services.call_sessions import Found, session_for
+from gateway.services.assembling import assembled, may_assemble, with_pieces_of
+from gateway.services.call_sessions import AGENTS_OWN, Found, session_for
 from gateway.values import OpenCall, Wanted
 from kernel.errors import BadRequest, ProblemError, Unauthenticated
 from providers.formats.common import text_id
@@ -39,6 +40,7 @@ class Prepared:
     model: ResolvedModel
     measured: Measured
     wish: HoldWish
+    body: bytes | None
 
 
 def authenticated(key: str) -> Caller:
@@ -66,9 +68,21 @@ def prepare_call(wanted: Wanted) -> Prepared:
     caller, request = authenticated(wanted.key), wanted.request
     if text_id(request.model) is None:
         raise BadRequest("The request names no model that could be one.")
-    found = session_for(caller=caller, vendor=wanted.protocol.vendor, request=request, ref=wanted.session_ref)
+    format = wanted.protocol.format
+    assembles = may_assemble(caller.project_id, format)
+    found = session_for(
+        caller=caller,
+        vendor=wanted.protocol.vendor,
+        request=request,
+        ref=wanted.session_ref,
+        profile=None if assembles else AGENTS_OWN,
+    )
     model = resolve_model(project_id=caller.project_id, name=request.model)
-    measured = scale.measure(request, format=wanted.protocol.format, model=model)
+    measured = scale.measure(request, format=format, model=model)
+    sent = assembled(wanted, found.session, measured) if assembles else None
+    if sent is not None:
+        request = sent.request
+        measured = with_pieces_of(scale.measure(request, format=format, model=model), measured)
     if request.model == found.session.model:
         measured = measured.corrected(found.session.ratio_bp)
     _refuse_what_cannot_fit(wanted, model, measured)
@@ -80,7 +94,15 @@ def prepare_call(wanted: Wanted) -> Prepared:
         model=request.model,
         ttl=HOLD_TTL,
     )
-    return Prepared(wanted=wanted, caller=caller, found=found, model=model, measured=measured, wish=wish)
+    return Prepared(
+        wanted=wanted,
+        caller=caller,
+        found=found,
+        model=model,
+        measured=measured,
+        wish=wish,
+        body=sent.body if sent else None,
+    )
 
 
 @transaction.atomic
@@ -109,6 +131,7 @@ def hold_call(prepared: Prepared) -> OpenCall | ProblemError:
         level=session.level,
         used=session.used_tokens,
         total=frame_of(session).total,
+        body=prepared.body,
     )
 
 

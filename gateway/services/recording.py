@@ -2,37 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from django.db import transaction
 
 from budgets.core.usage import TokenUsage
-from gateway.conversations import (
-    SYSTEM_HEAD,
-    canonical_messages,
-    event_ids,
-    fingerprint,
-    system_text,
-)
+from gateway.conversations import SYSTEM_HEAD
 from gateway.core.listening import Heard
+from gateway.services.histories import Event, history_of, known_events
 from gateway.values import OpenCall
 from kernel.errors import ProblemError
 from kernel.jobs import queue
 from kernel.jobs.registry import ClaimedJob, JobFailed
-from providers.formats import parse_events
 from sessions.models import AgentSession, ReportedEvent
 from sessions.services.agent_summaries import take_agent_summary
 from sessions.services.frames import frame_of
 from sessions.services.ingest import record_events
 from sessions.services.store import lock_session, section_texts
 
-Event = dict[str, Any]
 RESTARTED = "The agent began its conversation anew here; the messages before are in the archive."
 _BATCH = 500
-# A history shorter than this is written down again rather than looked up: the worker drops what is known.
-WORTH_ASKING = 8
 
 
 def recording(call: OpenCall, heard: Heard, usage: TokenUsage, response_id: str) -> Event:
@@ -41,68 +31,12 @@ def recording(call: OpenCall, heard: Heard, usage: TokenUsage, response_id: str)
     usage_event = {"event_id": f"gw:{call.hold_id}", "type": "usage", **spent}
     if not call.keeps_content:
         return {"hold": call.hold_id, "conversation": None, "events": [usage_event]}
-    request, format = call.wanted.request, call.wanted.protocol.format
-    skipped = len(request.messages) - len(_conversation(request.messages))
-    marks = [mark for piece in call.measured.pieces[skipped:] for mark in piece.fingerprints]
-    answer = _answer_messages(format, heard)
-    conversation = request.continues or (marks[0] if marks else "")
-    ids = event_ids(conversation, [*marks, *map(fingerprint, answer)])
-    known = _known(call.session_id, ids) if len(ids) > WORTH_ASKING else set()
-    events = []
-    position = 0
-    for raw, piece in zip(request.messages[skipped:], call.measured.pieces[skipped:], strict=True):
-        own = ids[position : position + len(piece.fingerprints)]
-        position += len(piece.fingerprints)
-        if set(own) - known:
-            events += _events(own, canonical_messages(format, raw))
-    events += _events(ids[position:], answer)
-    first = ids[0] if ids and not request.continues else ""
+    history = history_of(call.wanted, call.measured, session_id=call.session_id, heard=heard)
     return {
         "hold": call.hold_id,
-        "conversation": {"first": first, "system": system_text(request)},
-        "events": [*events, usage_event],
+        "conversation": history.conversation,
+        "events": [*history.events, usage_event],
     }
-
-
-def _conversation(messages: Sequence[Any]) -> Sequence[Any]:
-    """Without the instructions that stand before it."""
-    for position, message in enumerate(messages):
-        if not (isinstance(message, dict) and message.get("role") in ("system", "developer")):
-            return messages[position:]
-    return ()
-
-
-def _answer_messages(format: str, heard: Heard) -> list[Event]:
-    if heard.response is None:
-        return []
-    if format != "responses":
-        return canonical_messages(format, heard.response)
-    # One by one, as the next request repeats them.
-    output = heard.response.get("output")
-    items = output if isinstance(output, list) else []
-    return [message for item in items for message in canonical_messages(format, item)]
-
-
-def _known(session_id: str, ids: Sequence[str]) -> set[str]:
-    rows = ReportedEvent.objects.filter(session_id=session_id, event_id__in=ids)
-    return {str(event_id) for event_id in rows.values_list("event_id", flat=True)}
-
-
-def _events(ids: Iterable[str], messages: Iterable[Event]) -> list[Event]:
-    made = [
-        {"event_id": event_id, "type": "message", "message": message}
-        for event_id, message in zip(ids, messages, strict=False)
-    ]
-    return [event for event in made if _is_sound(event)]
-
-
-def _is_sound(event: Event) -> bool:
-    """Vendors let pass what our own events may not hold, such as a tool's result without an id."""
-    try:
-        parse_events("native", [event])
-    except ProblemError:
-        return False
-    return True
 
 
 def _vendor_usage(usage: TokenUsage) -> dict[str, Any]:
@@ -124,7 +58,7 @@ def record_call(job: ClaimedJob) -> dict[str, Any]:
     """Done again after a crash it changes nothing: every event has its id."""
     payload = job.payload
     try:
-        recorded = _record(job.project_id, job.subject_id, payload["conversation"], payload["events"])
+        recorded = record_history(job.project_id, job.subject_id, payload["conversation"], payload["events"])
     except ProblemError as refusal:
         raise JobFailed(refusal.detail, final=True) from None
     # The words are in the session now, under its rules for keeping and erasing.
@@ -133,7 +67,8 @@ def record_call(job: ClaimedJob) -> dict[str, Any]:
 
 
 @transaction.atomic
-def _record(project_id: str, session_id: str, conversation: Event | None, events: list[Event]) -> int:
+def record_history(project_id: str, session_id: str, conversation: Event | None, events: list[Event]) -> int:
+    """How many of the events were new to the session."""
     session = lock_session(project_id=project_id, ref=session_id)
     if conversation is not None and session.head_seq == 0 and conversation["system"]:
         events = [_system_event(conversation["system"]), *events]
@@ -151,10 +86,10 @@ def _record(project_id: str, session_id: str, conversation: Event | None, events
 
 def _fitted(session: AgentSession, conversation: Event, events: list[Event]) -> list[Event]:
     """What of a call belongs into a session that has messages already."""
-    if _is_beside(session, conversation):
+    if not belongs(session, conversation):
         return []
     first = conversation["first"]
-    if not first or _known(session.pk, [first]):
+    if not first or known_events(session.pk, [first]):
         return events
     if not _recorded_here(session):
         # The agent reports its messages itself; only it knows how they belong together.
@@ -165,10 +100,12 @@ def _fitted(session: AgentSession, conversation: Event, events: list[Event]) -> 
     return events
 
 
-def _is_beside(session: AgentSession, conversation: Event) -> bool:
-    """Another agent's call within this session (a title, a subagent): it costs, and has its own context."""
+def belongs(session: AgentSession, conversation: Event) -> bool:
+    """False for another agent's call within this session (a title, a subagent): it has its own context."""
+    if session.head_seq == 0:
+        return True
     ours = section_texts(session).get("system_prompt", "")
-    return bool(conversation["system"][:SYSTEM_HEAD] != ours[:SYSTEM_HEAD])
+    return bool(conversation["system"][:SYSTEM_HEAD] == ours[:SYSTEM_HEAD])
 
 
 def _recorded_here(session: AgentSession) -> bool:

@@ -155,7 +155,7 @@ def test_the_callers_key_is_found_in_either_place_and_goes_no_further() -> None:
         [(b"authorization", b"Bearer oauth-token"), (b"x-api-key", key.encode())],
     ):
         assert caller_key(headers) == key
-        passed = to_upstream(headers, host=b"up", credential=(b"x-api-key", b"theirs"))
+        passed = to_upstream(headers, host=b"up", length=0, credential=(b"x-api-key", b"theirs"))
         assert [value for name, value in passed if name == b"x-api-key"] == [b"theirs"]
         assert not any(key.encode() in value or b"oauth" in value for _, value in passed)
 
@@ -171,9 +171,10 @@ def test_headers_pass_but_for_the_connections_own_and_ours() -> None:
         (b"anthropic-beta", b"a,b"),
         (b"x-stainless-lang", b"python"),
     ]
-    assert to_upstream(sent, host=b"up", credential=None) == [
+    assert to_upstream(sent, host=b"up", length=7, credential=None) == [
         (b"host", b"up"),
         (b"accept-encoding", b"gzip"),
+        (b"content-length", b"7"),
         (b"anthropic-beta", b"a,b"),
         (b"x-stainless-lang", b"python"),
     ]

@@ -33,6 +33,8 @@ class Command(BaseCommand):
             )
         self.stdout.write(f"gateway on http://{options['host']}:{options['port']} for {vendors or 'nobody'}")
         self.stdout.flush()
+        # Threads that come and go would each leave an arena of freed memory behind.
+        os.environ.setdefault("MALLOC_ARENA_MAX", "2")
         # In place of this process, which has loaded more than the server's parent needs.
         os.execv(sys.executable, gateway_command(**options))
 
