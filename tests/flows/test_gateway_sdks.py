@@ -327,14 +327,14 @@ def test_an_upstream_that_dies_before_its_answer_is_a_502_in_the_vendors_shape(
 
 
 def test_openai_in_three_lines(gateway: RunningGateway, agent_key: str) -> None:
-    client = _from_docs("python", 0, gateway, agent_key)["client"]
+    client = _from_readme("python", 0, gateway, agent_key)["client"]
     answer = client.chat.completions.create(model=GPT, messages=HI)
     assert answer.choices[0].message.content == "Hello from here"
     settled_holds()
 
 
 def test_anthropic_in_three_lines(gateway: RunningGateway, agent_key: str) -> None:
-    client = _from_docs("python", 1, gateway, agent_key)["client"]
+    client = _from_readme("python", 1, gateway, agent_key)["client"]
     answer = client.messages.create(model=CLAUDE, max_tokens=10, messages=HI)
     assert answer.content[0].text == "Hello from here"
     settled_holds()
@@ -363,13 +363,13 @@ def test_claude_code_in_three_lines(gateway: RunningGateway, agent_key: str) -> 
     settled_holds()
 
 
-def _from_docs(language: str, number: int, gateway: RunningGateway, key: str) -> dict[str, Any]:
+def _from_readme(language: str, number: int, gateway: RunningGateway, key: str) -> dict[str, Any]:
     names: dict[str, Any] = {}
     exec(_block(language, number, gateway, key), names)
     return names
 
 
 def _block(language: str, number: int, gateway: RunningGateway, key: str) -> str:
-    page = (REPOSITORY / "docs" / "gateway.md").read_text()
-    block = re.findall(rf"```{language}\n(.*?)```", page, re.S)[number]
+    section = (REPOSITORY / "README.md").read_text().split("## Change the address")[1].split("\n## ")[0]
+    block = re.findall(rf"```{language}\n(.*?)```", section, re.S)[number]
     return str(block).replace("http://127.0.0.1:8001", gateway.url).replace("ctxb_…", key)
