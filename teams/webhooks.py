@@ -76,6 +76,7 @@ def publish(*, project_id: str, kind: str, payload: dict[str, Any]) -> None:
             _enqueue(webhook, kind, payload)
 
 
+@transaction.atomic
 def send_test(webhook: Webhook) -> WebhookDelivery:
     return _enqueue(webhook, "TEST", {"message": "A test from ctxbudget."})
 

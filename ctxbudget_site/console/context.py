@@ -32,6 +32,7 @@ LINKS = (
     Link(title="Analytics", path="/analytics", keys="g y"),
     Link(title="Jobs", path="/jobs", keys="g j"),
     Link(title="API keys", path="/keys", keys="g k", group=1),
+    Link(title="Webhooks", path="/webhooks", keys="g w", group=1),
     Link(title="Members", path="/members", keys="g e", group=1),
     Link(title="Audit log", path="/audit", keys="g l", group=1),
     Link(title="Settings", path="/settings", keys="g t", group=1),

@@ -37,6 +37,9 @@ _STATES = {
     "dead": ("✕", "bad", "failed"),
     "cancelled": ("∅", "calm", "cancelled"),
     "pending": ("?", "warn", "waiting"),
+    "waiting": ("…", "calm", "on its way"),
+    "delivered": ("✓", "ok", "delivered"),
+    "failed": ("✕", "bad", "failed"),
     "approved": ("✓", "ok", "approved"),
     "declined": ("✕", "bad", "declined"),
 }

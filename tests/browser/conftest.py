@@ -14,7 +14,7 @@ from django.contrib.auth.hashers import Argon2PasswordHasher
 from django.contrib.auth.models import User
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
 
-from tests.browser.chromium import CHROMIUM
+from tests.browser.chromium import CHROMIUM, OPTIONS
 from tests.pages.world import PASSWORD, Tenant, settle
 
 # Playwright's loop runs in this thread, in which the tests also ask the database.
@@ -64,7 +64,7 @@ def chromium() -> Iterator[Browser]:
     if not Path(CHROMIUM).exists():
         pytest.skip(f"{CHROMIUM} is missing: apt-get install chromium")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=OPTIONS)
         yield browser
         browser.close()
 

@@ -14,7 +14,7 @@ from urllib.request import urlopen
 
 from playwright.sync_api import Page, sync_playwright
 
-from tests.browser.chromium import CHROMIUM
+from tests.browser.chromium import CHROMIUM, OPTIONS
 from tests.services_processes import free_port
 
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
@@ -87,7 +87,7 @@ def _take_all(url: str, folder: Path) -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     password = (folder / "first-login.txt").read_text().rpartition("password: ")[2].strip()
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=OPTIONS)
         for theme in ("light", "dark"):
             context = browser.new_context(
                 viewport={"width": WIDTH, "height": HEIGHT}, locale="en-GB", timezone_id="UTC"

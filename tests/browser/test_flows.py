@@ -81,7 +81,7 @@ def test_a_locked_share_stays_and_a_bad_sum_is_refused(visit: Visit, acme: Tenan
     expect(page.locator("#preview")).to_contain_text("the shares sum to")
     visit.troubles.clear()
     page.click("text=Publish for")
-    expect(page.locator('[role="alert"]')).to_contain_text("the shares sum to")
+    expect(page.locator('main [role="alert"]')).to_contain_text("the shares sum to")
     visit.troubles[:] = [trouble for trouble in visit.troubles if "422" not in trouble]
 
 

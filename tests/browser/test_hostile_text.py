@@ -22,7 +22,7 @@ from sessions.models import (
 from sessions.services.ingest import record_events
 from sessions.services.memory import add_entry
 from sessions.services.store import to_bytes
-from teams.models import ApiKey, AuditEvent, Project, Team
+from teams.models import ApiKey, AuditEvent, Project, Team, Webhook, WebhookDelivery
 from tests.browser.conftest import Visit
 from tests.pages.routes import pages_of
 from tests.pages.world import Tenant
@@ -38,7 +38,7 @@ KEPT = {"state", "role", "kind", "scope", "period", "default", "level", "tokeniz
         "headline_unit", "content_policy", "approval_default", "unpriced_policy", "external_id",
         "paused_by_cap", "sha256", "secret_sha256", "prefix", "dedupe_key"}  # fmt: skip
 TABLES = (Team, Project, ApiKey, AuditEvent, Profile, ProfileRevision, AgentSession, Signal, Intervention,
-          ScratchNote, Approval, Job)  # fmt: skip
+          ScratchNote, Approval, Job, Webhook, WebhookDelivery)  # fmt: skip
 
 
 def poisoned_fields(table: type[models.Model]) -> list[str]:
@@ -75,6 +75,8 @@ def poison(tenant: Tenant) -> None:
             table._default_manager.update(**{field: PAYLOAD[:longest]})
     Signal.objects.update(payload={PAYLOAD: PAYLOAD})
     AuditEvent.objects.update(before={PAYLOAD: PAYLOAD}, after=[PAYLOAD])
+    WebhookDelivery.objects.update(kind=PAYLOAD[:40])
+    Webhook.objects.update(events=[PAYLOAD])
     Job.objects.update(result={PAYLOAD: PAYLOAD})
     dead_ends = ScratchNote.objects.filter(kind=ScratchNote.Kind.DEAD_END)
     dead_ends.update(body={"description": PAYLOAD, "evidence": [1], "found_by": PAYLOAD})

@@ -55,6 +55,7 @@ def address(route: str, tenant: Tenant) -> str:
         "<str:profile_id>": tenant.profile.pk,
         "<str:cap_id>": tenant.cap.pk,
         "<str:key_id>": tenant.key.pk,
+        "<str:webhook_id>": tenant.webhook.pk,
         "<int:member_id>": str(tenant.membership.pk),
     }
     parts = [known[part] if part.startswith("<") else part for part in route.split("/")]

@@ -29,6 +29,8 @@ MANAGED = {
     "keys": {"scope": "agent"},
     "keys/<str:key_id>/rotate": {},
     "keys/<str:key_id>/revoke": {},
+    "webhooks": {"url": "https://example.com/"},
+    "webhooks/<str:webhook_id>": {"action": "remove"},
     "settings": {"time_zone": "UTC"},
 }
 PEOPLE = {"members": {"username": "eve", "role": "viewer"}, "projects/new": {"name": "more"}}

@@ -44,6 +44,7 @@ def _state_of(tenant: Tenant) -> tuple[object, ...]:
         list(sessions.values("pk", "state", "model", "epoch", "signal_seq")),
         list(tenant.project.api_keys.values("pk", "revoked_at")),
         list(Membership.objects.filter(team=tenant.project.team).values("pk", "role")),
+        list(tenant.project.webhooks.values("pk", "active", "deliveries__pk")),
         AuditEvent.objects.filter(team=tenant.project.team).count(),
         tenant.cap.balances.values_list("limit_nano", flat=True).first(),
     )
@@ -56,6 +57,7 @@ def test_it_names_nothing_of_another_team_on_any_page(acme: Tenant, globex: Tena
         "owner-of-Globex",
         globex.key.prefix,
         globex.cap.pk,
+        globex.webhook.pk,
         globex.job.pk,
     )
     for page in pages_of(acme):

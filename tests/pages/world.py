@@ -11,14 +11,17 @@ from budgets.models import Cap, Profile
 from budgets.services.audit import Author
 from budgets.services.caps import CapTerms, create_cap
 from ctxbudget_site.demo.playing import Part, Stage
+from kernel.clock import read_now
+from kernel.ids import new_id
 from kernel.models import Job
 from sessions.models import AgentSession, Approval
 from sessions.services import by_hand
 from sessions.services.compaction_requests import enqueue_compaction
 from sessions.services.scratch import add_dead_end
 from sessions.services.store import lock_session
-from teams.models import ApiKey, Membership, Project, Role
+from teams.models import ApiKey, Membership, Project, Role, Webhook
 from teams.services import create_api_key, ensure_project, set_member
+from teams.webhooks import send_test
 
 PASSWORD = "a long enough password"
 AUTHOR = Author(actor="user:somebody")
@@ -36,6 +39,7 @@ class Tenant:
     job: Job
     key: ApiKey
     owner: User
+    webhook: Webhook
 
     def member(self, role: str) -> Client:
         """A signed-in browser of somebody with that role in this team."""
@@ -71,7 +75,17 @@ def settle(team: str, project_name: str, *, turns: int = 4) -> Tenant:
         job=Job.objects.get(pk=job.pk),
         key=key,
         owner=owner,
+        webhook=_listening(project),
     )
+
+
+def _listening(project: Project) -> Webhook:
+    """Registered last and with a message in its log; its name is never looked up."""
+    webhook = Webhook.objects.create(
+        id=new_id("hook"), project=project, url="https://hooks.example/secret-path", created_at=read_now()
+    )
+    send_test(webhook)
+    return webhook
 
 
 def part(external_id: str, *, turns: int = 3, model: str = "gpt-5-mini") -> Part:
