@@ -15,7 +15,7 @@ from teams.pages import PageRequest, page
 
 MAX_SHOWN = 200
 PAGE = 50
-# What people ask to be told about; thresholds of a profile send names of their own, and "everything" has those.
+# What people ask to be told about; a profile adds names for its thresholds, and "everything" has those too.
 KINDS = {
     "INPUT_REQUESTED": "a cap was reached and somebody has to answer",
     "COST_WARNING": "most of a cap is spent",
