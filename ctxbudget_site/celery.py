@@ -9,8 +9,11 @@ from typing import Any
 from celery import Celery
 from celery.signals import worker_process_init, worker_ready
 
+from ctxbudget_site import folder_queue
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "ctxbudget_site.settings")
 
+folder_queue.register()
 app = Celery("ctxbudget")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()

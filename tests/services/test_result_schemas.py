@@ -19,7 +19,8 @@ def refusal(result: Any, schema: dict[str, Any]) -> str:
     with pytest.raises(Invalid) as caught:
         check_schema(schema)
         validate_result(result, schema)
-    assert time.process_time() - started < 1
+    # Exponential is minutes; a busy machine may take twice its usual CPU time.
+    assert time.process_time() - started < 3
     return caught.value.code
 
 
