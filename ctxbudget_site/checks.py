@@ -12,8 +12,9 @@ KNOWN_SETTINGS = {
     "ENVIRONMENT", "DATA_DIR", "DEBUG", "DEBUG_BUDGET", "SECRET_KEY", "ALLOWED_HOSTS", "PUBLIC_URL", "PORT",
     "DATABASE_URL", "REDIS_URL", "STATIC_ROOT", "SUMMARISER_URL", "SUMMARISER_MODEL", "SUMMARISER_API_KEY",
     "ALLOW_PRIVATE_ADDRESSES", "LOG_LEVEL", "TEST_SQLITE", "SHARED_DATA", "PROOF", "GATEWAY_PORT",
-    "OPENAI_UPSTREAM", "OPENAI_API_KEY", "ANTHROPIC_UPSTREAM", "ANTHROPIC_API_KEY",
 }  # fmt: skip
+# Each alone, or with __ and a project's id behind it.
+BY_PROJECT = {"OPENAI_UPSTREAM", "OPENAI_API_KEY", "ANTHROPIC_UPSTREAM", "ANTHROPIC_API_KEY"}
 
 
 @register()
@@ -39,6 +40,7 @@ def variables_are_known(app_configs: Any, **_: Any) -> list[CheckMessage]:
             id="ctxbudget.E002",
         )
         for name in sorted(given - KNOWN_SETTINGS)
+        if name.partition("__proj_")[0] not in BY_PROJECT
     ]
 
 

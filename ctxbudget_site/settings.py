@@ -30,6 +30,13 @@ def env_list(name: str, default: str = "") -> list[str]:
     return [item.strip() for item in env_str(name, default).split(",") if item.strip()]
 
 
+def env_by_project(name: str) -> dict[str, str]:
+    """CTXBUDGET_NAME__proj_… by its project; what holds for all others stands under the empty name."""
+    start = f"CTXBUDGET_{name}__"
+    given = {key.removeprefix(start): value for key, value in os.environ.items() if key.startswith(start)}
+    return {"": env_str(name), **given}
+
+
 def database_from(url: str) -> dict[str, Any]:
     parts = urlsplit(url)
     if parts.scheme == "sqlite":
@@ -195,7 +202,7 @@ MAX_MESSAGE_CHARACTERS = 1_048_576
 MAX_BATCH_EVENTS = 1000
 
 # Celery carries job ids; nothing is lost with its messages.
-CELERY_BROKER_URL = REDIS_URL or "filesystem://localhost"
+CELERY_BROKER_URL = REDIS_URL or "folder://localhost"  # ctxbudget_site/folder_queue.py
 CELERY_BROKER_TRANSPORT_OPTIONS = (
     # One try to send: the job table has the job, and the sweeper sends it again.
     {"visibility_timeout": 300, **REDIS_TIMEOUTS, "max_retries": 0, "connect_retries_timeout": 1}
@@ -224,12 +231,12 @@ SUMMARISER_API_KEY = env_str("SUMMARISER_API_KEY")
 # Webhooks and upstreams reach public addresses only, unless this is set (for tests and private networks).
 ALLOW_PRIVATE_ADDRESSES = env_bool("ALLOW_PRIVATE_ADDRESSES")
 
-# The gateway's upstreams. A vendor with neither address nor key is not offered.
+# The gateway's upstreams, by project. A vendor with neither address nor key is not offered.
 GATEWAY_PORT = env_int("GATEWAY_PORT", env_int("PORT", 8000) + 1)
-OPENAI_UPSTREAM = env_str("OPENAI_UPSTREAM")
-OPENAI_API_KEY = env_str("OPENAI_API_KEY")
-ANTHROPIC_UPSTREAM = env_str("ANTHROPIC_UPSTREAM")
-ANTHROPIC_API_KEY = env_str("ANTHROPIC_API_KEY")
+OPENAI_UPSTREAM = env_by_project("OPENAI_UPSTREAM")
+OPENAI_API_KEY = env_by_project("OPENAI_API_KEY")
+ANTHROPIC_UPSTREAM = env_by_project("ANTHROPIC_UPSTREAM")
+ANTHROPIC_API_KEY = env_by_project("ANTHROPIC_API_KEY")
 
 structlog.configure(
     processors=[

@@ -16,7 +16,7 @@ from gateway.exchange import Exchange, Message, Receive, Send
 from gateway.passage import Passages, refuse, store_silent
 from gateway.services import call_jobs, closing
 from gateway.store import Store, open_store
-from gateway.upstreams import Upstream, Upstreams, configured_upstream
+from gateway.upstreams import Upstreams, configured_upstreams
 from kernel.errors import NotFound, ProblemError
 
 log = structlog.get_logger(__name__)
@@ -94,12 +94,3 @@ async def _renew(passages: Passages, store: Store) -> None:
         except Exception as error:
             # The next round tries again; a lease lasts for three.
             log.warning("leases not renewed", error=type(error).__name__)
-
-
-def configured_upstreams() -> list[Upstream]:
-    given = {
-        "openai": (settings.OPENAI_UPSTREAM, settings.OPENAI_API_KEY),
-        "anthropic": (settings.ANTHROPIC_UPSTREAM, settings.ANTHROPIC_API_KEY),
-    }
-    found = [configured_upstream(vendor, address=url, api_key=key) for vendor, (url, key) in given.items()]
-    return [upstream for upstream in found if upstream is not None]

@@ -14,7 +14,7 @@ from gateway.core.decoding import Decoder
 from gateway.core.headers import Headers, caller_key, header, to_client
 from gateway.core.protocols import Protocol, Route
 from gateway.core.sse import EventReader
-from gateway.errors import ClientGone, UpstreamUnreachable
+from gateway.errors import ClientGone, NotConfigured, UpstreamUnreachable
 from gateway.exchange import Exchange
 from gateway.services import closing, opening
 from gateway.store import Store
@@ -37,19 +37,18 @@ class Passages:
 
     async def pass_through(self, exchange: Exchange, route: Route) -> None:
         """What costs nothing: the key is checked, nothing is recorded."""
-        await self._store.run(opening.authenticated, caller_key(exchange.headers))
+        caller = await self._store.run(opening.authenticated, caller_key(exchange.headers))
         body = await exchange.body()
-        await exchange.unless_gone(self._pass_free(exchange, route, body))
+        await exchange.unless_gone(self._pass_free(exchange, route, body, caller.project_id))
 
-    async def _pass_free(self, exchange: Exchange, route: Route, body: bytes) -> None:
-        async with self._ask(exchange, route, body) as response:
+    async def _pass_free(self, exchange: Exchange, route: Route, body: bytes, project_id: str) -> None:
+        async with self._ask(exchange, route, body, project_id) as response:
             await exchange.start(response.status, to_client(response.headers))
             async for piece in response.aiter_stream():
                 await exchange.piece(piece)
             await exchange.end()
 
     async def model_call(self, exchange: Exchange, route: Route, protocol: Protocol) -> None:
-        self._upstreams.get(route.vendor)
         body = await exchange.body()
         wanted = _wanted(exchange, protocol, body)
         call = await self._opened(wanted)
@@ -58,8 +57,8 @@ class Passages:
             await exchange.unless_gone(self._pass_call(exchange, route, call.body or body, passage))
         except ClientGone:
             pass
-        except UpstreamUnreachable:
-            passage.status = 502
+        except (UpstreamUnreachable, NotConfigured) as problem:
+            passage.status = problem.status
             raise
         finally:
             self._close(passage)
@@ -76,7 +75,8 @@ class Passages:
         return opened
 
     async def _pass_call(self, exchange: Exchange, route: Route, body: bytes, passage: _Passage) -> None:
-        async with self._ask(exchange, route, body) as response:
+        project_id = passage.call.caller.project_id
+        async with self._ask(exchange, route, body, project_id) as response:
             passage.status = response.status
             kind = header(response.headers, b"content-type")
             if response.status == 200 and kind.startswith("text/event-stream"):
@@ -84,9 +84,9 @@ class Passages:
             else:
                 await _pass_whole(exchange, response, passage)
 
-    def _ask(self, exchange: Exchange, route: Route, body: bytes) -> Any:
+    def _ask(self, exchange: Exchange, route: Route, body: bytes, project_id: str) -> Any:
         return self._upstreams.ask(
-            route.vendor,
+            self._upstreams.get(route.vendor, project_id),
             method=exchange.method,
             path=route.path,
             query=exchange.query,

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import httpcore2
 import httpx2
+from django.conf import settings
 
 from gateway.core.headers import Headers, to_upstream
 from gateway.errors import NotConfigured, UpstreamLost, UpstreamSilent, UpstreamUnreachable
@@ -33,6 +34,7 @@ class Upstream:
     vendor: str
     base_url: str
     api_key: str = field(repr=False)
+    project_id: str = ""  # empty: of every project that has none of its own
 
     @property
     def host(self) -> bytes:
@@ -50,14 +52,29 @@ class Upstream:
         return (self.base_url + path).encode() + (b"?" + query if query else b"")
 
 
-def configured_upstream(vendor: str, *, address: str, api_key: str) -> Upstream | None:
+def configured_upstreams() -> list[Upstream]:
+    given = {
+        "openai": (settings.OPENAI_UPSTREAM, settings.OPENAI_API_KEY),
+        "anthropic": (settings.ANTHROPIC_UPSTREAM, settings.ANTHROPIC_API_KEY),
+    }
+    found = [
+        configured_upstream(
+            vendor, address=addresses.get(project, ""), api_key=keys.get(project, ""), project_id=project
+        )
+        for vendor, (addresses, keys) in given.items()
+        for project in sorted({*addresses, *keys})
+    ]
+    return [upstream for upstream in found if upstream is not None]
+
+
+def configured_upstream(vendor: str, *, address: str, api_key: str, project_id: str = "") -> Upstream | None:
     """None where neither an address nor a key was given: this vendor is not offered."""
     if not address and not api_key:
         return None
     base = (address or DEFAULT_ADDRESSES[vendor]).rstrip("/").removesuffix("/v1")
     if urlsplit(base).scheme not in ("http", "https") or not urlsplit(base).hostname:
         raise ValueError(f"The upstream of {vendor} must be an http or https address.")
-    return Upstream(vendor=vendor, base_url=base, api_key=api_key)
+    return Upstream(vendor=vendor, base_url=base, api_key=api_key, project_id=project_id)
 
 
 class GuardedNetwork(httpcore2.AnyIOBackend):
@@ -101,7 +118,7 @@ class Upstreams:
     """The connections of one process; no retry, no redirect, no proxy of the environment."""
 
     def __init__(self, known: Iterable[Upstream], *, allow_private: bool) -> None:
-        self._known = {upstream.vendor: upstream for upstream in known}
+        self._known = {(upstream.vendor, upstream.project_id): upstream for upstream in known}
         self._pool = httpcore2.AsyncConnectionPool(
             ssl_context=httpx2.create_ssl_context(trust_env=False),
             max_connections=MAX_CONNECTIONS,
@@ -110,12 +127,9 @@ class Upstreams:
             network_backend=GuardedNetwork(allow_private=allow_private),
         )
 
-    @property
-    def vendors(self) -> tuple[str, ...]:
-        return tuple(self._known)
-
-    def get(self, vendor: str) -> Upstream:
-        upstream = self._known.get(vendor)
+    def get(self, vendor: str, project_id: str) -> Upstream:
+        """The project's own upstream, else everybody's."""
+        upstream = self._known.get((vendor, project_id)) or self._known.get((vendor, ""))
         if upstream is None:
             raise NotConfigured(
                 f"No upstream for {vendor}: the gateway's operator sets CTXBUDGET_{vendor.upper()}_API_KEY."
@@ -124,10 +138,9 @@ class Upstreams:
 
     @asynccontextmanager
     async def ask(
-        self, vendor: str, *, method: str, path: str, query: bytes, headers: Headers, body: bytes
+        self, upstream: Upstream, *, method: str, path: str, query: bytes, headers: Headers, body: bytes
     ) -> AsyncIterator[httpcore2.Response]:
         """The upstream's answer while its body still comes; errors say whether it was ever reached."""
-        upstream = self.get(vendor)
         request = httpcore2.Request(
             method,
             upstream.url(path, query),
@@ -140,13 +153,15 @@ class Upstreams:
         try:
             response = await self._pool.handle_async_request(request)
         except (httpcore2.ConnectError, httpcore2.ConnectTimeout, httpcore2.UnsupportedProtocol):
-            raise UpstreamUnreachable(f"The {vendor} upstream cannot be reached; nothing was sent.") from None
+            raise UpstreamUnreachable(
+                f"The {upstream.vendor} upstream cannot be reached; nothing was sent."
+            ) from None
         except _BROKEN as error:
-            raise _problem(vendor, error) from None
+            raise _problem(upstream.vendor, error) from None
         try:
             yield response
         except _BROKEN as error:
-            raise _problem(vendor, error) from None
+            raise _problem(upstream.vendor, error) from None
         finally:
             await response.aclose()
 

@@ -19,7 +19,7 @@ PAGES = [REPOSITORY / "README.md", REPOSITORY / "CONTRIBUTING.md", *REPOSITORY.g
 
 def test_every_setting_that_is_read_is_in_the_table() -> None:
     source = (REPOSITORY / "ctxbudget_site" / "settings.py").read_text()
-    read = set(re.findall(r"env_(?:str|bool|int|list)\([\"']([A-Z_]+)[\"']", source))
+    read = set(re.findall(r"env_(?:str|bool|int|list|by_project)\([\"']([A-Z_]+)[\"']", source))
     documented = set(
         re.findall(r"^\| `CTXBUDGET_([A-Z_]+)`", (REPOSITORY / "docs" / "settings.md").read_text(), re.M)
     )

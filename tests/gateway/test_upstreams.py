@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from ctxbudget_site.checks import variables_are_known
+from ctxbudget_site.settings import env_by_project
 from gateway import upstreams
 from gateway.errors import NotConfigured, UpstreamSilent, UpstreamUnreachable
-from gateway.upstreams import Upstream, Upstreams, configured_upstream
+from gateway.upstreams import Upstream, Upstreams, configured_upstream, configured_upstreams
 from tests.gateway.fixtures import upstream, upstream_server
 from tests.gateway.upstream import Upstream as LocalUpstream
 from tests.services_processes import free_port
@@ -24,7 +26,7 @@ def ask(address: str, *, allow_private: bool) -> bytes:
         pool = Upstreams(known, allow_private=allow_private)
         try:
             async with pool.ask(
-                "openai", method="GET", path="/v1/models", query=b"", headers=[], body=b""
+                known[0], method="GET", path="/v1/models", query=b"", headers=[], body=b""
             ) as response:
                 return b"".join([piece async for piece in response.aiter_stream()])
         finally:
@@ -118,6 +120,32 @@ def test_addresses_and_keys_come_from_the_configuration(address: str, key: str, 
 def test_a_vendor_without_address_and_key_is_not_offered() -> None:
     assert configured_upstream("anthropic", address="", api_key="") is None
     with pytest.raises(NotConfigured, match="CTXBUDGET_ANTHROPIC_API_KEY"):
-        Upstreams([], allow_private=False).get("anthropic")
+        Upstreams([], allow_private=False).get("anthropic", "proj_1")
     with pytest.raises(ValueError, match="http or https"):
         configured_upstream("openai", address="file:///etc/passwd", api_key="")
+
+
+def test_a_project_may_have_its_own_upstream(settings: Any) -> None:
+    settings.OPENAI_UPSTREAM = {"": "https://all.example", "proj_own": "https://own.example"}
+    settings.OPENAI_API_KEY = {"": "sk-all", "proj_key": "sk-key"}
+    settings.ANTHROPIC_UPSTREAM, settings.ANTHROPIC_API_KEY = {"": ""}, {"": "", "proj_own": "sk-ant"}
+    pool = Upstreams(configured_upstreams(), allow_private=False)
+    chosen = {name: pool.get("openai", name) for name in ("proj_own", "proj_key", "proj_other")}
+    assert {name: (found.base_url, found.api_key) for name, found in chosen.items()} == {
+        # Nobody's key goes to an address that it was not given for.
+        "proj_own": ("https://own.example", ""),
+        "proj_key": ("https://api.openai.com", "sk-key"),
+        "proj_other": ("https://all.example", "sk-all"),
+    }
+    assert pool.get("anthropic", "proj_own").api_key == "sk-ant"
+    with pytest.raises(NotConfigured):
+        pool.get("anthropic", "proj_other")
+
+
+def test_variables_of_projects_are_read_and_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CTXBUDGET_OPENAI_API_KEY__proj_1", "sk-1")
+    monkeypatch.setenv("CTXBUDGET_OPENAI_API_KEY", "sk-0")
+    assert env_by_project("OPENAI_API_KEY") == {"": "sk-0", "proj_1": "sk-1"}
+    assert variables_are_known(None) == []
+    monkeypatch.setenv("CTXBUDGET_REDIS_URL__proj_1", "x")
+    assert [problem.id for problem in variables_are_known(None)] == ["ctxbudget.E002"]

@@ -109,7 +109,11 @@ def _sweeper() -> Program:
 def _offers_gateway() -> bool:
     """Without an upstream it could answer nobody, and is not started."""
     given = (settings.OPENAI_UPSTREAM, settings.OPENAI_API_KEY)
-    return any((*given, settings.ANTHROPIC_UPSTREAM, settings.ANTHROPIC_API_KEY))
+    return any(
+        value
+        for by_project in (*given, settings.ANTHROPIC_UPSTREAM, settings.ANTHROPIC_API_KEY)
+        for value in by_project.values()
+    )
 
 
 def _gateway() -> Program:

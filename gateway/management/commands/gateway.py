@@ -9,7 +9,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from gateway.app import configured_upstreams
+from gateway.upstreams import configured_upstreams
 
 
 class Command(BaseCommand):
@@ -24,7 +24,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            vendors = [upstream.vendor for upstream in configured_upstreams()]
+            vendors = sorted({upstream.vendor for upstream in configured_upstreams()})
         except ValueError as error:
             raise CommandError(str(error)) from None
         if not vendors:
