@@ -83,17 +83,13 @@ def dismiss(session: AgentSession, note_id: str) -> None:
         raise NotFound()
 
 
-def read_scratch(session: AgentSession) -> Scratch:
+def read_scratch(session: AgentSession, *, texts: int | None = None) -> Scratch:
+    """With `texts`, older inputs than that many come without their words: pages show no more of them."""
     notes: dict[str, list[ScratchNote]] = {}
     for note in ScratchNote.objects.filter(session=session, dismissed_at=None).order_by("seq", "id"):
         notes.setdefault(note.kind, []).append(note)
-    humans = Message.objects.filter(session=session, is_human=True).order_by("seq").values_list("seq", "body")
     return Scratch(
-        human_inputs=tuple(
-            HumanInput(seq=seq, text=text)
-            for seq, body in humans
-            if (text := body_text(from_bytes(body))).strip()
-        ),
+        human_inputs=_human_inputs(session, texts),
         state_changes=tuple(
             StateChange(seq=n.seq, **n.body) for n in notes.get(ScratchNote.Kind.STATE_CHANGE, [])
         ),
@@ -105,6 +101,17 @@ def read_scratch(session: AgentSession) -> Scratch:
             Modification(seq=n.seq, **n.body) for n in notes.get(ScratchNote.Kind.ARTIFACT, [])
         ),
     )
+
+
+def _human_inputs(session: AgentSession, texts: int | None) -> tuple[HumanInput, ...]:
+    rows = Message.objects.filter(session=session, is_human=True).order_by("-seq")
+    newest = [
+        HumanInput(seq=seq, text=text)
+        for seq, body in rows.values_list("seq", "body")[:texts]
+        if (text := body_text(from_bytes(body))).strip()
+    ]
+    older = rows.values_list("seq", flat=True)[texts:] if texts is not None else ()
+    return tuple(reversed([*newest, *(HumanInput(seq=seq, text="") for seq in older)]))
 
 
 def _add(session: AgentSession, kind: str, rows: Iterable[tuple[str, int, dict[str, Any]]]) -> None:

@@ -21,6 +21,7 @@ from sessions.views.masking import masked
 from sessions.views.timeline import read_timeline
 
 PAGE = 50
+MAX_INPUTS = 200
 MESSAGES = 25
 MAX_SHOWN_CHARACTERS = 6_000
 LARGEST = 12
@@ -202,12 +203,14 @@ def _turns(session: AgentSession, frame: Frame, query: Query) -> Context:
 
 
 def _scratch(session: AgentSession, frame: Frame, query: Query) -> Context:
-    written = read_scratch(session)
-    inputs = tuple(replace(said, text=masked(said.text)) for said in written.human_inputs)
+    written = read_scratch(session, texts=MAX_INPUTS)
+    inputs = tuple(replace(said, text=said.text and masked(said.text)) for said in written.human_inputs)
     notebook = replace(written, human_inputs=inputs)
+    newest = replace(notebook, human_inputs=tuple(said for said in inputs if said.text))
     return {
+        "older_inputs": len(inputs) - len(newest.human_inputs),
         "scratch_index": _printable(render_scratch(notebook)),
-        "documents": {name: _printable(text) for name, text in detail_documents(notebook).items()},
+        "documents": {name: _printable(text) for name, text in detail_documents(newest).items()},
         "dead_ends": dead_ends(session),
         "memory": [
             {"row": row, "text": _printable(str(from_bytes(row.body)))}

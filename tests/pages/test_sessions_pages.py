@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from django.test import Client
+from pytest import MonkeyPatch
 
 from ctxbudget_site.demo.playing import Stage
 from sessions.models import AgentSession, Approval, Message
@@ -148,3 +149,19 @@ def test_a_project_without_sessions_says_what_to_do(browser: Client, acme: Tenan
     html = html_of(browser, f"/sessions?project={fresh.pk}")
     assert "Waiting for the first event" in html
     assert "/api/v1/sessions" in html
+
+
+def test_a_long_notebook_is_shown_from_its_end(
+    acme: Tenant, browser: Client, monkeypatch: MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sessions.views.tabs.MAX_INPUTS", 2)
+    events = [{"type": "message", "message": {"role": "user", "content": f"wish {n}"}} for n in range(4)]
+    record_events(project_id=acme.project.pk, ref=acme.session.pk, format="native", events=events)
+    said = Message.objects.filter(session=acme.session, is_human=True).order_by("seq")
+    seqs = list(said.values_list("seq", flat=True))
+    assert len(seqs) > 2
+    html = html_of(browser, f"/sessions/{acme.session.pk}?tab=scratch")
+    assert f"{len(seqs) - 2} older ones are in the API" in html
+    assert f"## #{seqs[-1]}" in html
+    assert f"## #{seqs[0]}\n" not in html
+    assert f"- #{seqs[0]}" in html
