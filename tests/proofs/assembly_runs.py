@@ -6,7 +6,9 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from budgets.core.policy import Policy, parse_policy
+from budgets.catalogue import all_models
+from budgets.core.errors import NoInputRoom
+from budgets.core.policy import parse_policy
 from budgets.core.presets import PRESETS
 from budgets.core.window import window_budget
 from budgets.tokens import counter_for, cut_to_tokens, message_tokens
@@ -25,11 +27,19 @@ from sessions.core.assembly import (
 )
 from sessions.core.message import Body, stored_message
 from tests.proofs.context_checker import Source, recount_with, source_groups, violations
-from tests.proofs.histories import random_history
+from tests.proofs.histories import random_history, wide_history
 
-WINDOWS = (4_096, 8_192, 16_384, 32_768, 131_072)
+# Where random histories overflow; half of the runs stay here.
+TIGHT_WINDOWS = (4_096, 8_192, 16_384, 32_768, 131_072)
 TOKENIZERS = ("o200k_base", "cl100k_base", "claude", "generic")
-PRESET_NAMES = ("ratio-default", "ratio-code-focused", "stream-coding-agent", "compact-chat", "long-story")
+POLICIES = {name: parse_policy(preset.document) for name, preset in PRESETS.items()}
+Cell = tuple[int, str]
+# A prompt of 10,000,000 tokens takes a minute to write and to count.
+WIDEST = 2_000_000
+# A prime: the walk through the catalogue has another length, so no window is always displaced.
+WIDE_EVERY = 47
+# Below this the window holds the reserves of a profile and little else: every call is a refusal.
+LEAST_ROOM = 1_500
 Assembler = Callable[[AssemblyRequest], ContextPlan]
 
 
@@ -43,47 +53,110 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
+    cell: Cell
     findings: tuple[Finding, ...]
     contexts: int
+    overflowing: int
     refused: int
     least_fill_bp: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Draw:
+    """What a seed stands for: one window and counter, one profile, and a history."""
+
+    window: int
+    tokenizer: str
+    preset: str
+    is_wide: bool
+
+    @property
+    def cell(self) -> Cell:
+        return self.window, self.tokenizer
+
+
+def has_room(preset: str, window: int) -> bool:
+    """A policy with a fixed reserve of 10,500 tokens has none in a small window."""
+    policy = POLICIES[preset]
+    if policy.section("entity_tracking") and window < 32_768:
+        return False
+    try:
+        return window_budget(policy.window, window).max_input >= LEAST_ROOM
+    except NoInputRoom:
+        return False
+
+
+def catalogue_cells() -> list[Cell]:
+    """Every distinct window and counter of the models we know, if any profile has room in it."""
+    cells = {(model.context_window, model.tokenizer) for model in all_models() if model.context_window}
+    return sorted(cell for cell in cells if any(has_room(name, cell[0]) for name in PRESETS))
+
+
+CELLS = catalogue_cells()
+WIDE_CELLS = [cell for cell in CELLS if TIGHT_WINDOWS[-1] < cell[0] <= WIDEST]
+WINDOWS = sorted({*TIGHT_WINDOWS, *(window for window, _ in CELLS)})
+
+
+def drawn(seed: int) -> Draw:
+    """Odd seeds are tight, even ones walk the catalogue; now and then a source outgrows a wide window."""
+    number, is_wide = seed // 2, seed % WIDE_EVERY == WIDE_EVERY // 2 - 1
+    if is_wide:
+        window, tokenizer = WIDE_CELLS[seed // WIDE_EVERY % len(WIDE_CELLS)]
+    elif seed % 2:
+        window = random.Random(-1 - seed).choice(TIGHT_WINDOWS)
+        tokenizer = TOKENIZERS[number % len(TOKENIZERS)]
+    else:
+        window, tokenizer = CELLS[number % len(CELLS)]
+    presets = [name for name in PRESETS if has_room(name, window)]
+    # The second term moves on with each walk, so that a cell meets every profile.
+    preset = presets[(number // len(TOKENIZERS) + number // len(CELLS)) % len(presets)]
+    return Draw(window=window, tokenizer=tokenizer, preset=preset, is_wide=is_wide)
 
 
 def run_history(seed: int, assembler: Assembler = assemble) -> Run:
     """A few turns of one history; window, counter and preset follow from the seed."""
     rng = random.Random(-1 - seed)
-    tokenizer = TOKENIZERS[seed % len(TOKENIZERS)]
-    preset = PRESET_NAMES[seed // len(TOKENIZERS) % len(PRESET_NAMES)]
-    ruler = _ruler(tokenizer)
-    messages = _stored(seed, ruler)
+    draw = drawn(seed)
+    ruler = _ruler(draw.tokenizer)
+    messages = _stored(seed, draw, ruler)
     sticky = rng.random() < 0.5
-    request = _request(rng, parse_policy(PRESETS[preset].document), ruler, sticky=sticky)
+    request = _request(rng, draw, ruler, sticky=sticky)
     findings: list[Finding] = []
-    contexts = refused = 0
+    contexts = overflowing = refused = 0
     least = 10_000
-    for turn in sorted({rng.randint(1, len(messages)) for _ in range(3)} | {len(messages)}):
-        request = _at_turn(rng, request, messages[:turn])
+    for turn in _turns(rng, len(messages), draw):
+        request = _at_turn(rng, request, messages[:turn], draw)
+        overflowing += _offered(request) > request.window.max_input
         try:
             plan = assembler(request)
         except ContextTooLarge:
             refused += 1
             continue
         contexts += 1
-        problems = violations(_source(request, preset), plan, recount_with(tokenizer))
+        problems = violations(_source(request, draw.preset), plan, recount_with(draw.tokenizer))
         problems += _format_problems(plan)
         fill = _fill_bp(request, plan)
         least = min(least, fill)
-        if fill < _fill_promised(request, preset, sticky):
+        if fill < _fill_promised(request, draw.preset, sticky):
             problems.append(f"filled only {fill} bp")
         if problems:
-            findings.append(Finding(seed=seed, turn=turn, preset=preset, problems=tuple(problems)))
+            findings.append(Finding(seed=seed, turn=turn, preset=draw.preset, problems=tuple(problems)))
         request = replace(request, cut_seq=plan.cut_seq, previous_prefix=plan.prefix)
-    return Run(findings=tuple(findings), contexts=contexts, refused=refused, least_fill_bp=least)
+    return Run(
+        cell=draw.cell,
+        findings=tuple(findings),
+        contexts=contexts,
+        overflowing=overflowing,
+        refused=refused,
+        least_fill_bp=least,
+    )
 
 
-def _windows(policy: Policy) -> tuple[int, ...]:
-    """A policy with a fixed reserve of 10,500 tokens has no room in a small window."""
-    return WINDOWS[-2:] if policy.section("entity_tracking") else WINDOWS
+def _turns(rng: random.Random, length: int, draw: Draw) -> list[int]:
+    """Where a context is asked for; a wide source is counted twice, near its end."""
+    if draw.is_wide:
+        return [length - min(5, length - 1), length]
+    return sorted({rng.randint(1, length) for _ in range(3)} | {length})
 
 
 def _ruler(tokenizer: str) -> Ruler:
@@ -96,8 +169,8 @@ def _ruler(tokenizer: str) -> Ruler:
     )
 
 
-def _stored(seed: int, ruler: Ruler) -> list[StoredMessage]:
-    history = random_history(seed)
+def _stored(seed: int, draw: Draw, ruler: Ruler) -> list[StoredMessage]:
+    history = wide_history(seed, tokens=draw.window) if draw.is_wide else random_history(seed)
     return [
         stored_message(
             seq=seq,
@@ -110,7 +183,8 @@ def _stored(seed: int, ruler: Ruler) -> list[StoredMessage]:
     ]
 
 
-def _request(rng: random.Random, policy: Policy, ruler: Ruler, *, sticky: bool) -> AssemblyRequest:
+def _request(rng: random.Random, draw: Draw, ruler: Ruler, *, sticky: bool) -> AssemblyRequest:
+    policy = POLICIES[draw.preset]
     texts = {
         "system_prompt": "You are a careful agent. " * rng.choice([0, 1, 20]),
         "goal": "Fix the parser.",
@@ -127,7 +201,7 @@ def _request(rng: random.Random, policy: Policy, ruler: Ruler, *, sticky: bool) 
     ]
     return AssemblyRequest(
         policy=policy,
-        window=window_budget(policy.window, rng.choice(_windows(policy))),
+        window=window_budget(policy.window, draw.window),
         model="a-model",
         ruler=ruler,
         sections={name: text for name, text in texts.items() if text},
@@ -138,14 +212,17 @@ def _request(rng: random.Random, policy: Policy, ruler: Ruler, *, sticky: bool) 
     )
 
 
-def _at_turn(rng: random.Random, request: AssemblyRequest, messages: list[StoredMessage]) -> AssemblyRequest:
+def _at_turn(
+    rng: random.Random, request: AssemblyRequest, messages: list[StoredMessage], draw: Draw
+) -> AssemblyRequest:
     """The session now holds these messages; sometimes it was compacted or its model was switched."""
     base = request.base_seq
     if rng.random() < 0.2:
         base = _compactable(messages, rng.randint(base, max(base, len(messages) // 2)))
     window = request.window
-    if rng.random() < 0.2:
-        window = window_budget(request.policy.window, rng.choice(_windows(request.policy)))
+    if rng.random() < 0.2 and not draw.is_wide:
+        others = [size for size in WINDOWS if has_room(draw.preset, size)]
+        window = window_budget(request.policy.window, rng.choice(others))
     summaries = [SummaryItem(from_seq=1, to_seq=base, text="Fact 1 is known\nWork goes on.", tokens=9)]
     live = messages[base:]
     return replace(
@@ -239,7 +316,10 @@ def _emptied(body: Body) -> Body:
 
 def _fill_promised(request: AssemblyRequest, preset: str, sticky: bool) -> int:
     """Only where the source is larger than the budget, by the tail that promises it."""
-    offered = sum(message.tokens for message in request.tail)
-    if preset in ("compact-chat", "long-story") or offered <= request.window.max_input:
+    if preset in ("compact-chat", "long-story") or _offered(request) <= request.window.max_input:
         return 0
     return 6_000 if sticky else 9_000
+
+
+def _offered(request: AssemblyRequest) -> int:
+    return sum(message.tokens for message in request.tail)

@@ -35,6 +35,7 @@ class Writer:
 
     rng: random.Random
     largest_words: int
+    giants: tuple[int, ...] = (30, 30, 30, 300)
     history: History = field(default_factory=History)
     calls: int = 0
 
@@ -112,7 +113,7 @@ class Writer:
                 self.history.add({"role": "tool", "content": self.text(9)})
 
     def giant(self) -> None:
-        size = self.largest_words * self.rng.choice([30, 30, 30, 300])
+        size = self.largest_words * self.rng.choice(self.giants)
         text = " ".join(self.rng.choices(ENGLISH, k=size))
         match self.rng.randint(0, 3):
             case 0:
@@ -144,19 +145,29 @@ class Writer:
 def random_history(seed: int) -> History:
     rng = random.Random(seed)
     writer = Writer(rng, largest_words=rng.choice([15, 60, 200]))
+    return _written(writer, turns=rng.choice([0, 3, 15, 40, 90]))
+
+
+def wide_history(seed: int, *, tokens: int) -> History:
+    """One that is larger than a window of so many tokens: 40 turns of 3.6 messages, half the largest each."""
+    return _written(Writer(random.Random(seed), largest_words=tokens // 40, giants=(20,)), turns=40)
+
+
+def _written(writer: Writer, *, turns: int) -> History:
+    rng = writer.rng
     if rng.random() < 0.5:
         writer.history.add({"role": "system", "content": writer.text(80)})
     if rng.random() < 0.9:
         writer.user()
-    turns = [writer.user, writer.assistant, writer.tool_turn, writer.tool_turn]
+    kinds = [writer.user, writer.assistant, writer.tool_turn, writer.tool_turn]
     is_broken, has_giant = rng.random() < 0.4, rng.random() < 0.3
-    for _ in range(rng.choice([0, 3, 15, 40, 90])):
+    for _ in range(turns):
         if is_broken and rng.random() < 0.2:
             writer.broken_turn()
         elif has_giant and rng.random() < 0.04:
             writer.giant()
         else:
-            rng.choice(turns)()
+            rng.choice(kinds)()
     if has_giant and rng.random() < 0.3:
         writer.giant()
     writer.ending()

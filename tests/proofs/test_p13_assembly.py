@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from multiprocessing import get_context
 
 import pytest
 
+from budgets.core.presets import PRESETS
 from sessions.core import composition, groups, request
 from sessions.core.assembly import AssemblyRequest, ContextPlan, assemble
-from tests.proofs.assembly_runs import Assembler, Finding, run_history
+from tests.proofs.assembly_runs import CELLS, WIDE_CELLS, Assembler, Finding, Run, drawn, run_history
 
 EVERYDAY_HISTORIES = 300
 FULL_HISTORIES = 5_000
@@ -18,8 +21,9 @@ MUTANT_HISTORIES = 60
 
 
 def test_p13_every_context_fits_is_valid_and_keeps_what_it_must():
-    histories = FULL_HISTORIES if os.environ.get("CTXBUDGET_PROOF") == "full" else EVERYDAY_HISTORIES
-    runs = [run_history(seed) for seed in range(histories)]
+    is_full = os.environ.get("CTXBUDGET_PROOF") == "full"
+    histories = FULL_HISTORIES if is_full else EVERYDAY_HISTORIES
+    runs = _in_parallel(histories) if is_full else [run_history(seed) for seed in range(histories)]
     contexts = sum(run.contexts for run in runs)
     refused = sum(run.refused for run in runs)
     findings = [finding for run in runs for finding in run.findings]
@@ -29,6 +33,22 @@ def test_p13_every_context_fits_is_valid_and_keeps_what_it_must():
     assert findings == []
     assert contexts > 3 * histories
     assert refused * 20 < contexts
+    if is_full:
+        assert {run.cell for run in runs} >= set(CELLS)
+        assert {run.cell for run in runs if run.overflowing} >= set(WIDE_CELLS)
+
+
+def test_p13_draws_every_profile_and_nearly_every_window_and_counter_on_an_ordinary_day():
+    draws = [drawn(seed) for seed in range(EVERYDAY_HISTORIES)]
+
+    assert {draw.preset for draw in draws} == set(PRESETS)
+    assert len(set(CELLS) - {draw.cell for draw in draws}) * 10 < len(CELLS)
+
+
+def _in_parallel(histories: int) -> list[Run]:
+    """Fresh processes: a fork would take the threads of the test runner along."""
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+        return list(pool.map(run_history, range(histories), chunksize=50))
 
 
 def test_p13_catches_an_assembly_that_splits_calls_from_results(monkeypatch: pytest.MonkeyPatch):
