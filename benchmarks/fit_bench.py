@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import tempfile
-import venv
 from pathlib import Path
 
+from benchmarks.peer_environment import peer_python
 from benchmarks.timing import cpu_seconds
 from budgets.core.policy import parse_policy
 from budgets.core.presets import PRESETS
@@ -77,11 +76,8 @@ def _count(body: Body) -> int:
 
 def _peer_ms() -> dict[int, tuple[float, float]]:
     """CPU milliseconds of the peer, plain and with memoised counts, measured in an environment of its own."""
-    with tempfile.TemporaryDirectory(prefix="ctxbudget-peer-") as folder:
-        venv.create(folder, with_pip=True)
-        python = str(Path(folder) / "bin" / "python")
-        install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", PEER_PACKAGE]
-        if subprocess.run(install, capture_output=True, check=False).returncode:
+    with peer_python(PEER_PACKAGE) as python:
+        if python is None:
             return {}
         work = [python, str(PEER), str(ROOM), str(CHARACTERS), *map(str, SIZES)]
         answer = subprocess.run(work, capture_output=True, check=True, text=True).stdout

@@ -10,12 +10,12 @@ import json
 import os
 import subprocess
 import tempfile
-import venv
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.peer_environment import peer_python
 from benchmarks.safety_bench_core import CALL_POINTS, CHECKS, PLAN, SAFE_TO_LOSE, data_folder
 from benchmarks.wsgi import post
 
@@ -131,12 +131,10 @@ def _peer_figures(folder: Path) -> dict[tuple[str, int], str]:
     script = folder.parent / "bench" / "safety_bench.py"
     if not script.is_file():
         return {}
-    with tempfile.TemporaryDirectory(prefix="ctxbudget-peer-") as home:
-        venv.create(home, with_pip=True)
-        python, result = str(Path(home) / "bin" / "python"), Path(home) / "figures.json"
-        install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "langchain-core"]
-        if subprocess.run(install, capture_output=True, check=False).returncode:
+    with peer_python("langchain-core") as python, tempfile.TemporaryDirectory() as home:
+        if python is None:
             return {}
+        result = Path(home) / "figures.json"
         environment = {**os.environ, "BENCH_DATA": str(folder)}
         work = [python, str(script), "--json", str(result)]
         subprocess.run(work, env=environment, capture_output=True, check=True)
