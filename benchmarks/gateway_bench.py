@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
-import socket
-import subprocess
 import sys
-import tempfile
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.error import URLError
-from urllib.request import urlopen
-
-from django.conf import settings
 
 from benchmarks.http_load import Load, measure
+from benchmarks.peer_litellm import litellm_proxy
+from benchmarks.processes import free_port, model_upstream, running
 from teams.services import create_api_key, ensure_project
 
 Row = tuple[str, str, str, str]
@@ -33,7 +26,7 @@ BODY = json.dumps(
 
 
 def rows() -> list[Row]:
-    with _upstream() as upstream:
+    with model_upstream() as upstream:
         direct = _one_client(f"{upstream}/v1/chat/completions", {})
         with _gateway(upstream) as (url, headers, pid):
             ours = _Figures(f"{url}/gateway/openai/v1/chat/completions", headers, pid)
@@ -78,16 +71,8 @@ def _table(direct: Load, ours: _Figures, peer: _Figures | None) -> list[Row]:
 
 
 @contextmanager
-def _upstream() -> Iterator[str]:
-    port = _free_port()
-    server = [sys.executable, "-m", "granian", "--interface", "asginl", "--port", str(port)]
-    with _running([*server, "--log-level", "error", "benchmarks.gateway_upstream:application"], {}, port):
-        yield f"http://127.0.0.1:{port}"
-
-
-@contextmanager
 def _gateway(upstream: str) -> Iterator[tuple[str, dict[str, str], int]]:
-    port = _free_port()
+    port = free_port()
     environment = {
         "CTXBUDGET_OPENAI_UPSTREAM": upstream,
         "CTXBUDGET_OPENAI_API_KEY": "sk-none",
@@ -95,66 +80,17 @@ def _gateway(upstream: str) -> Iterator[tuple[str, dict[str, str], int]]:
     }
     project = ensure_project(team_name="bench", project_name="gateway")
     key = create_api_key(project=project, scopes=["agent"]).secret
-    with _running([sys.executable, "manage.py", "gateway", "--port", str(port)], environment, port) as pid:
+    with running([sys.executable, "manage.py", "gateway", "--port", str(port)], environment, port) as pid:
         yield f"http://127.0.0.1:{port}", {"Authorization": f"Bearer {key}"}, pid
 
 
-def _litellm_figures(upstream: str) -> _Figures:
-    with tempfile.TemporaryDirectory(prefix="ctxbudget-peer-") as folder:
-        _install_litellm(folder)
-        return _measure_litellm(Path(folder), upstream)
-
-
-def _install_litellm(folder: str) -> None:
-    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-    pip = [f"{folder}/bin/pip", "install", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*pip, "litellm[proxy]"], check=True)
-
-
-def _measure_litellm(place: Path, upstream: str) -> _Figures:
+def _litellm_figures(upstream: str) -> _Figures | None:
     """As it comes: one process, a key to be shown, no database, so without budgets."""
-    model = {"model": "openai/gpt-4o", "api_base": f"{upstream}/v1", "api_key": "sk-none"}
-    config = {"model_list": [{"model_name": "gpt-4o", "litellm_params": model}]}
-    (place / "config.yaml").write_text(json.dumps(config))
-    port, key = _free_port(), f"sk-{secrets.token_hex(32)}"
-    command = [str(place / "bin" / "litellm"), "--config", str(place / "config.yaml"), "--port", str(port)]
-    environment = {"LITELLM_MASTER_KEY": key}
-    with _running(command, environment, port, path="/health/liveliness", seconds=180) as pid:
-        headers = {"Authorization": f"Bearer {key}"}
-        return _Figures(f"http://127.0.0.1:{port}/v1/chat/completions", headers, pid, requests=500)
-
-
-@contextmanager
-def _running(
-    command: list[str], environment: dict[str, str], port: int, *, path: str = "/healthz", seconds: float = 30
-) -> Iterator[int]:
-    """The command, once it answers; its whole process group ends with it."""
-    process = subprocess.Popen(
-        command,
-        cwd=settings.BASE_DIR,
-        env={**os.environ, **environment},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    try:
-        _wait(process, f"http://127.0.0.1:{port}{path}", seconds)
-        yield process.pid
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, 15)
-        process.wait()
-
-
-def _wait(process: subprocess.Popen[bytes], url: str, seconds: float) -> None:
-    deadline = time.monotonic() + seconds
-    while process.poll() is None and time.monotonic() < deadline:
-        try:
-            urlopen(url, timeout=2).close()
-            return
-        except (URLError, OSError):
-            time.sleep(0.1)
-    raise SystemExit(f"{process.args!r} did not start.")
+    with litellm_proxy(upstream) as proxy:
+        if proxy is None:
+            return None
+        headers = {"Authorization": f"Bearer {proxy.master_key}"}
+        return _Figures(f"{proxy.url}/v1/chat/completions", headers, proxy.pid, requests=500)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,10 +115,3 @@ def _group(leader: int) -> _Group:
         megabytes=pages * os.sysconf("SC_PAGE_SIZE") / 1024**2,
         cpu_seconds=ticks / os.sysconf("SC_CLK_TCK"),
     )
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port

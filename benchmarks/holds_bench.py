@@ -10,15 +10,19 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from benchmarks.http_load import Load, measure
+from benchmarks.peer_litellm import BUDGET_KEY, CALL_USD, ROOMY_KEY, SESSION_KEY, litellm_proxy
+from benchmarks.processes import model_upstream
 
 CLIENTS = 50
 SECONDS = 8.0
 CAP_USD = "1000"
 TIGHT_CAP_USD, TIGHT_HOLD_USD, TIGHT_CALLERS = "0.05", "0.0055", 50
-# BENCH.md: measured on this kind of machine before; PEERS=1 has no part in this row yet.
-PEER = "LiteLLM proxy 45–80 /s, p50 1.0 s (recorded, not this run)"
+NO_PEER = "LiteLLM, with PEERS=1"
 
 Row = tuple[str, str, str, str]
 
@@ -38,23 +42,93 @@ def rows() -> list[Row]:
     finally:
         server.terminate()
         server.wait()
-    return [*_speed_rows(latencies, elapsed, cpu), tight]
+    peer = _peer() if os.environ.get("PEERS") == "1" else None
+    return [*_speed_rows(latencies, elapsed, cpu, peer), *_tight_rows(tight, peer)]
 
 
-def _speed_rows(latencies: list[float], elapsed: float, cpu: float) -> list[Row]:
+def _speed_rows(latencies: list[float], elapsed: float, cpu: float, peer: Peer | None) -> list[Row]:
     ordered = sorted(latencies)
-    rate = len(ordered) / elapsed
+    # A call is a reservation and a settlement.
+    rate = len(ordered) / 2 / elapsed
     p50, p99 = (ordered[int(len(ordered) * share)] * 1000 for share in (0.5, 0.99))
     work = f"reserve + settle, {CLIENTS} clients, SQLite"
+    beside = f"LiteLLM {peer.load.per_second:.0f} calls/s" if peer else NO_PEER
+    their_p50 = f"LiteLLM p50 {peer.load.percentile(50):.0f} ms a call" if peer else ""
     return [
-        (work, f"{rate:.0f} requests/s", PEER, f"{rate / 80:.1f}–{rate / 45:.1f}"),
-        (f"{work}: latency", f"p50 {p50:.0f} ms, p99 {p99:.0f} ms", "", ""),
-        (f"{work}: server CPU per request", f"{cpu / len(ordered) * 1000:.2f} ms", "", ""),
+        (work, f"{rate:.0f} calls/s", beside, f"{rate / peer.load.per_second:.1f}" if peer else "–"),
+        (f"{work}: latency a request", f"p50 {p50:.0f} ms, p99 {p99:.0f} ms", their_p50, "–"),
+        (f"{work}: server CPU a call", f"{cpu / len(ordered) * 2000:.2f} ms", "", "–"),
     ]
 
 
-def _tight_cap(port: int, key: str, manager: str) -> Row:
-    """LiteLLM's own case: 50 concurrent calls against a session budget of 0.05 USD."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Peer:
+    """LiteLLM's proxy: its calls under a budget that is far away, and what it admits at one that is near."""
+
+    load: Load
+    session_admitted: int
+    key_admitted: int
+
+
+def _peer() -> Peer | None:
+    with model_upstream() as upstream, litellm_proxy(upstream, budgets=True) as proxy:
+        if proxy is None:
+            return None
+        headers = {"Authorization": f"Bearer {ROOMY_KEY}"}
+        url = f"{proxy.url}/v1/chat/completions"
+        load = measure(url, headers=headers, body=_PEER_BODY, clients=CLIENTS, requests=500)
+    # A second is long enough that all fifty calls are under way together.
+    with model_upstream(seconds=1) as upstream, litellm_proxy(upstream, budgets=True) as proxy:
+        assert proxy is not None
+        port = int(proxy.url.rpartition(":")[2])
+        return Peer(
+            load=load,
+            session_admitted=_peer_admitted(port, SESSION_KEY),
+            key_admitted=_peer_admitted(port, BUDGET_KEY),
+        )
+
+
+_PEER_BODY = json.dumps(
+    {
+        "model": "gpt-4o",
+        "max_tokens": 61,
+        "messages": [{"role": "user", "content": "hi " * 100}],
+        "metadata": {"session_id": "one"},
+    }
+).encode()
+
+
+def _peer_admitted(port: int, key: str) -> int:
+    admitted: list[bool] = []
+
+    def ask() -> None:
+        connection = _connect(port)
+        headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+        connection.request("POST", "/v1/chat/completions", _PEER_BODY, headers)
+        admitted.append(connection.getresponse().status == 200)
+
+    _run([ask] * TIGHT_CALLERS)
+    return sum(admitted)
+
+
+def _tight_rows(ours: str, peer: Peer | None) -> list[Row]:
+    """Fifty calls at once against 0.05 USD: how far past it each lets them spend."""
+    work = f"{TIGHT_CALLERS} calls at once on a cap of {TIGHT_CAP_USD} USD"
+    if peer is None:
+        return [(work, ours, NO_PEER, "–")]
+    by_kind = {"session budget": peer.session_admitted, "key budget": peer.key_admitted}
+    return [
+        (f"{work}: LiteLLM's {kind}", ours, _spent(admitted, CALL_USD), "–")
+        for kind, admitted in by_kind.items()
+    ]
+
+
+def _spent(admitted: int, cost_usd: float) -> str:
+    spent, cap = admitted * cost_usd, float(TIGHT_CAP_USD)
+    return f"{admitted} admitted, {spent:.4f} USD = {spent / cap:.2f} × the cap"
+
+
+def _tight_cap(port: int, key: str, manager: str) -> str:
     session = _session(port, key)
     cap = _call(
         port,
@@ -70,12 +144,8 @@ def _tight_cap(port: int, key: str, manager: str) -> Row:
 
     _run([ask] * TIGHT_CALLERS)
     window = _request(_connect(port), manager, f"/caps/{cap['id']}", None, method="GET")[1]["window"]
-    return (
-        f"{TIGHT_CALLERS} concurrent calls of {TIGHT_HOLD_USD} on a session cap of {TIGHT_CAP_USD} USD",
-        f"{sum(admitted)} admitted, {window['reserved_usd']} USD",
-        "LiteLLM session cap: all 50, 5.5 × the cap (recorded)",
-        "overshoot 0" if float(window["remaining_usd"]) >= 0 else "OVERSHOOT",
-    )
+    assert float(window["remaining_usd"]) >= 0, window
+    return _spent(sum(admitted), float(TIGHT_HOLD_USD))
 
 
 def _load(port: int, key: str, sessions: list[str]) -> list[float]:
