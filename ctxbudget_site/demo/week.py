@@ -10,6 +10,7 @@ from budgets.services.audit import Author
 from budgets.services.caps import CapTerms, create_cap
 from budgets.services.profiles import add_revision, copy_profile, publish
 from budgets.services.scopes import model_scope_id
+from ctxbudget_site.demo.listening import listen
 from ctxbudget_site.demo.playing import Part, Stage, at_moment, do_due_jobs
 from kernel.jobs import queue
 from sessions.models import AgentSession, Approval
@@ -22,7 +23,7 @@ from teams.models import Project, Role
 from teams.services import create_api_key, set_member
 
 NANO = 10**9
-MOST_APPROVALS = 8
+MOST_APPROVALS = 3
 PEOPLE = (("rita", Role.APPROVER), ("sam", Role.ANALYST), ("vic", Role.VIEWER))
 
 QUIET_WEEK = tuple(
@@ -62,7 +63,7 @@ STAR = Part(
     model="claude-sonnet-4-5",
     profile="refunds-team",
     turns=110,
-    hours_ago=4,
+    hours_ago=5,
     minutes_apart=5,
     step_tokens=6_500,
     hidden_tokens=9_000,
@@ -82,7 +83,7 @@ TODAY = (
         task="prepare release 2.4",
         model="claude-opus-4-5",
         profile="stream-coding-agent",
-        turns=34,
+        turns=26,
         hours_ago=4,
         step_tokens=7_000,
         hidden_tokens=39_000,
@@ -154,6 +155,7 @@ def live_through(project: Project) -> int:
     _star(stage, project, approver)
     _family(stage)
     _failure(project)
+    listen(project)
     return AgentSession.objects.of_project(project.pk).count()
 
 
@@ -205,7 +207,7 @@ def _caps(project: Project) -> None:
     for scope, scope_id, period, dollars in (
         ("project", project.pk, "month", 80),
         ("project", project.pk, "day", 25),
-        ("model", model_scope_id(project.pk, "claude-opus-4-5"), "week", 10),
+        ("model", model_scope_id(project.pk, "claude-opus-4-5"), "week", 8),
     ):
         terms = CapTerms(scope=scope, scope_id=scope_id, period=period, limit_nano=dollars * NANO)
         create_cap(team_id=project.team_id, project_id=project.pk, terms=terms, author=AUTHOR)
@@ -228,10 +230,11 @@ def _star(stage: Stage, project: Project, approver: Approver) -> None:
             key="",
         )
     session.refresh_from_db()
-    for _ in range(MOST_APPROVALS):
+    for answered in range(MOST_APPROVALS + 1):
         stage.go_on(session, STAR)
         pending = Approval.objects.of_project(project.pk).pending().filter(session=session).first()
-        if pending is None or session.used_tokens * 100 >= frame_of(session).total * 80:
+        is_full = session.used_tokens * 100 >= frame_of(session).total * 80
+        if pending is None or is_full or answered == MOST_APPROVALS:
             return
         with at_moment(pending.created_at + timedelta(minutes=11)):
             approvals.approve(approval=pending, amount_nano=NANO // 2, approver=approver)

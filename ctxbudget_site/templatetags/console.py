@@ -108,6 +108,17 @@ def per_million(pico: int | str | None) -> str:
 
 
 @register.filter
+def turn_price(session: Any) -> int | None:
+    """Nano-USD of a session's turn on average; None where a turn has no price or none was taken."""
+    return session.spent_nano // session.turns if session.turns and not session.has_unpriced else None
+
+
+@register.filter
+def turns_for_a_dollar(turn_nano: int) -> int:
+    return wording.NANO // turn_nano
+
+
+@register.filter
 def usd_text(text: str | None) -> str:
     """An exact decimal string, as people read money."""
     if text is None:

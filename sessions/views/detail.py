@@ -104,7 +104,7 @@ def _open_question(session: AgentSession) -> dict[str, Any] | None:
     if not session.paused_by_cap:
         return None
     pending = Approval.objects.of_project(session.project_id).pending()
-    approval = pending.filter(cap_id=session.paused_by_cap).first()
+    approval = pending.select_related("session").filter(cap_id=session.paused_by_cap).first()
     if approval is None:
         return None
     last = session.turn_rows.order_by("-number").values_list("number", "cost_nano").first()

@@ -118,7 +118,10 @@ def _drawn(moments: list[Moment], signals: list[Signal], frame: Frame, *, is_cut
     seen = {name for moment in moments for name in moment.sections}
     # What hardly changes lies at the bottom, so that the bands above it stay readable.
     names = tuple(sorted(seen, key=lambda name: (name == UNSEEN, VOLATILITIES.get(name, 45), name)))
-    peak = max(max(moment.turn.used_tokens for moment in moments), frame.total) * 105 // 100
+    used = max(moment.turn.used_tokens for moment in moments)
+    # A window far above the budget would press everything flat; it is then left out of the picture.
+    ceiling = frame.context_window if frame.context_window <= 2 * frame.total else frame.total
+    peak = max(used, ceiling) * 105 // 100
     colours = {**colours_of([n for n in names if n not in (UNSEEN, "used")]), UNSEEN: 14, "used": 7}
     xs = _places(len(moments))
     lines = [Line(name="usable budget", tokens=frame.total, y=_y(frame.total, peak))]

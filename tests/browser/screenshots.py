@@ -20,6 +20,7 @@ from tests.services_processes import free_port
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
 FOLDER = REPOSITORY / "docs" / "screenshots"
 WIDTH, HEIGHT = 1440, 900
+PHONE_WIDTH, PHONE_HEIGHT = 390, 844
 START_SECONDS = 60
 
 # A name for the picture, and how a person gets to the page from the overview.
@@ -40,11 +41,16 @@ PAGES = {
     "analytics-compaction": ["/analytics", "Compaction savings"],
     "jobs": ["/jobs"],
     "keys": ["/keys"],
+    "webhooks": ["/webhooks"],
+    "webhook": ["/webhooks", "hooks.example"],
     "members": ["/members"],
     "audit": ["/audit"],
     "settings": ["/settings"],
     "help": ["/help"],
 }
+
+# What people open when a phone rings.
+ON_A_PHONE = ("overview", "session", "approvals")
 
 
 def main() -> int:
@@ -97,6 +103,9 @@ def _take_all(url: str, folder: Path) -> None:
             context.add_cookies([{"name": "theme", "value": theme, "url": url}])
             for name, way in PAGES.items():
                 _take(page, url, way, FOLDER / f"{name}-{theme}.png")
+            page.set_viewport_size({"width": PHONE_WIDTH, "height": PHONE_HEIGHT})
+            for name in ON_A_PHONE:
+                _take(page, url, PAGES[name], FOLDER / f"{name}-phone-{theme}.png")
             context.close()
         browser.close()
 

@@ -90,6 +90,22 @@ def test_it_prints_a_curl_that_returns_a_budget(running: ProductProcess) -> None
     assert answer["sections"]["recent_messages"] == 2240
 
 
+def test_an_empty_installation_offers_a_demo_that_fills_it(
+    running: ProductProcess, shared: Installation
+) -> None:
+    assert f"`make demo DATA_DIR={shared.folder}`" in running.output()
+    command = ["make", "--silent", "demo", f"DATA_DIR={shared.folder}", f"PORT={shared.port}"]
+    filled = subprocess.run(command, cwd=REPOSITORY, env=shared.environment(), capture_output=True, text=True)
+    assert filled.returncode == 0, filled.stderr
+    last = filled.stdout.splitlines()[-1]
+    with sqlite3.connect(shared.folder / "ctxbudget.sqlite3") as database:
+        states = {
+            row[0] for row in database.execute("SELECT DISTINCT state FROM agent_sessions_agentsession")
+        }
+    assert states >= {"active", "paused", "ended"}
+    assert re.fullmatch(rf"The project shop has \d+ sessions now\. Open {re.escape(shared.url)}/\.", last)
+
+
 def test_it_keeps_its_secrets_for_the_owner_alone(running: ProductProcess, shared: Installation) -> None:
     for name in ("secret-key", "first-login.txt", "demo-key.txt", "ctxbudget.sqlite3"):
         assert stat.S_IMODE((shared.folder / name).stat().st_mode) == 0o600, name

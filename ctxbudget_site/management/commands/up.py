@@ -14,6 +14,7 @@ from django.core.management.base import BaseCommand, CommandError
 from ctxbudget_site import bootstrap
 from ctxbudget_site.settings import env_int
 from ctxbudget_site.supervisor import Child, Program, Supervisor
+from sessions.models import AgentSession
 
 HOST = "127.0.0.1"
 # A cold disk may take this long to load the vocabularies; a web process that dies is noticed at once.
@@ -162,10 +163,19 @@ def _banner(port: int, first_use: bootstrap.FirstUse) -> str:
         f"  data       {folder}",
         "",
         _invitation(address, first_use.api_key),
+        *_demo_offer(),
         "",
         "Ctrl-C ends it.",
     ]
     return "\n".join(lines)
+
+
+def _demo_offer() -> list[str]:
+    """Where no session ever ran, there is nothing to look at yet."""
+    if AgentSession.objects.exists():
+        return []
+    where = "" if settings.DATA_DIR == settings.BASE_DIR / "var" else f" DATA_DIR={settings.DATA_DIR}"
+    return ["", f"Nothing ran here yet. `make demo{where}` in another terminal fills a week to look at."]
 
 
 def _invitation(address: str, api_key: str | None) -> str:

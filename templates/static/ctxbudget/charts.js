@@ -12,7 +12,7 @@ function draw(canvas) {
   const chart = JSON.parse(document.getElementById(canvas.dataset.chart).textContent);
   const format = (value) => (chart.unit === "usd" ? money.format(value) : short.format(value));
   const values = { stacked: chart.stacked, grid: { color: colour("line") }, ticks: { color: colour("quiet"), callback: format } };
-  const names = { stacked: chart.stacked, grid: { display: false }, ticks: { color: colour("quiet") } };
+  const names = { stacked: chart.stacked, grid: { display: false }, ticks: { color: colour("quiet"), autoSkip: !chart.horizontal } };
   new Chart(canvas, {
     type: chart.kind,
     data: {
