@@ -9,6 +9,7 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from budgets.core.remedies import TROUBLES
 from ctxbudget_site.console import wording
 from teams.pages import who_can
 
@@ -169,6 +170,12 @@ def with_query(context: dict[str, Any], **changes: Any) -> str:
         if value is not None and value != "":
             query[name] = value
     return f"?{query.urlencode()}" if query else "?"
+
+
+@register.inclusion_tag("console/remedies.html")
+def remedies(slug: str) -> dict[str, Any]:
+    """What helps against one of the four known troubles, said where it is met."""
+    return {"trouble": next(trouble for trouble in TROUBLES if trouble.slug == slug)}
 
 
 @register.inclusion_tag("console/gauge.html")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
+from budgets.services.caps import CapTerms, create_cap
 from ctxbudget_site.demo.playing import Part, Stage, do_due_jobs
 from sessions.models import AgentSession
 from tests.api.client import LiveApi
 from tests.browser.conftest import Visit
-from tests.pages.world import Tenant
+from tests.pages.world import AUTHOR, Tenant, part
 
 pytestmark = pytest.mark.browser
 
@@ -85,6 +86,17 @@ def test_a_locked_share_stays_and_a_bad_sum_is_refused(visit: Visit, acme: Tenan
     visit.troubles[:] = [trouble for trouble in visit.troubles if "422" not in trouble]
 
 
+def test_a_watcher_sees_a_cap_pause_the_session(visit: Visit, acme: Tenant) -> None:
+    stage = Stage(project_id=acme.project.pk, key_id=acme.key.pk)
+    poor = stage.open(part("thin", model="claude-sonnet-4-5"))
+    terms = CapTerms(scope="session", scope_id=poor.pk, period="total", limit_nano=1_000_000)
+    create_cap(team_id=acme.project.team_id, project_id=acme.project.pk, terms=terms, author=AUTHOR)
+    visit.go(f"/sessions/{poor.pk}")
+    expect(visit.page.locator("#head")).to_contain_text("active")
+    stage.go_on(poor, part("thin", model="claude-sonnet-4-5"))
+    expect(visit.page.locator(".question")).to_contain_text("Cost cap reached", timeout=15_000)
+
+
 def test_a_cap_pauses_a_session_and_a_person_lets_it_go_on(visit: Visit, acme: Tenant) -> None:
     visit.go(f"/sessions/{acme.approval.session_id}")
     expect(visit.page.locator(".question")).to_contain_text("Cost cap reached")
@@ -145,6 +157,29 @@ def test_every_analytics_tab_is_read_and_exported(visit: Visit, acme: Tenant) ->
     assert download.value.suggested_filename == "ctxbudget-usage.csv"
     drawn = page.evaluate("document.querySelector('canvas').width > 0")
     assert drawn
+
+
+def test_a_session_is_exported(visit: Visit, acme: Tenant) -> None:
+    visit.go(f"/sessions/{acme.session.pk}")
+    with visit.page.expect_download() as download:
+        visit.page.click("text=Export messages")
+    assert download.value.path().read_text().count("\n") == acme.session.head_seq
+
+
+def test_a_webhook_is_tested_switched_off_and_removed(visit: Visit, acme: Tenant) -> None:
+    page = visit.page
+    visit.go("/webhooks")
+    page.fill("#url", "https://127.0.0.1/hook")
+    page.click("text=Make the webhook")
+    expect(page.locator("#url-problem")).to_contain_text("not a public address")
+    visit.troubles[:] = [trouble for trouble in visit.troubles if "422" not in trouble]
+    page.click("main a:has-text('hooks.example')")
+    page.click("text=Send a test")
+    expect(page.locator("#deliveries tbody tr")).to_have_count(2)
+    page.click("text=Switch off")
+    expect(page.locator(".flashes")).to_contain_text("switched off")
+    page.click("button:has-text('Remove')")
+    expect(page.locator("main")).to_contain_text("No webhooks yet")
 
 
 def test_a_page_is_readable_without_javascript(visit: Visit, acme: Tenant) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 
 from django.test import Client
+from django.utils.html import escape
 from pytest import MonkeyPatch
 
+from budgets.core.remedies import TROUBLES
 from ctxbudget_site.demo.playing import Stage
 from sessions.models import AgentSession, Approval, Message
 from sessions.services.ingest import record_events
@@ -165,3 +167,16 @@ def test_a_long_notebook_is_shown_from_its_end(
     assert f"## #{seqs[-1]}" in html
     assert f"## #{seqs[0]}\n" not in html
     assert f"- #{seqs[0]}" in html
+
+
+def test_each_trouble_is_met_with_its_remedies(acme: Tenant, browser: Client) -> None:
+    """R16: a session that overflows, drops its tail, forgets or warns says there what helps."""
+    row = AgentSession.objects.filter(pk=acme.session.pk)
+    calm = html_of(browser, f"/sessions/{acme.session.pk}")
+    row.update(dropped_unsummarised=3, reported_prompt=900_000)
+    html = {tab: html_of(browser, f"/sessions/{acme.session.pk}?tab={tab}") for tab in ("scratch", "signals")}
+    for trouble in TROUBLES:
+        where = "signals" if trouble.slug == "warnings" else "scratch"
+        for remedy in trouble.remedies:
+            assert escape(remedy) in html[where], (trouble.slug, where)
+    assert escape(TROUBLES[0].remedies[0]) not in calm
