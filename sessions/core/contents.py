@@ -60,6 +60,7 @@ def gather(request: AssemblyRequest, layout: Layout) -> Contents:
         near = dedupe_near(exact.text, [memory, *recent])
         hits = _distinct(request.hits, [memory, near.text, *recent])
     names = tuple(section.name for section in layout.texts)
+    kept = set(map(id, hits))
     return Contents(
         texts={
             section.name: _text(section, request, memory, near.text, hits, names) for section in layout.texts
@@ -74,7 +75,7 @@ def gather(request: AssemblyRequest, layout: Layout) -> Contents:
         hit_cuts=tuple(
             Cut(reason="near_duplicate", detail=hit.ref, tokens=hit.tokens)
             for hit in request.hits
-            if hit not in hits
+            if id(hit) not in kept
         ),
     )
 

@@ -25,6 +25,8 @@ from sessions.services.store import (
 
 # A one-off context without a query summarises what it leaves out, at most this much of it.
 ONE_OFF_READ_TOKENS = 60_000
+# Times the room of their section, search hits are read.
+HITS_PER_ROOM = 3
 # Headings, frames of messages and the reply.
 HEADING_TOKENS = 48
 
@@ -41,6 +43,15 @@ def first_recent_seq(frame: Frame, tail: Sequence[StoredMessage], *, one_off: bo
             break
         first = message.seq
     return first
+
+
+def hit_room(frame: Frame, *, one_off: bool) -> int:
+    """Tokens of search hits worth reading: more than can be shown, since a smaller one may fill a gap."""
+    sections = [section for section in frame.policy.sections if section.fill == "retrieve"]
+    if one_off or any(section.borrows for section in sections):
+        return frame.total
+    planned = frame.allocation().sections
+    return min(frame.total, HITS_PER_ROOM * sum(planned[section.name] for section in sections))
 
 
 def memory_items(session: AgentSession, frame: Frame) -> list[MemoryItem]:

@@ -139,7 +139,13 @@ def _request(
         ),
         hits=[
             *wish.hits,
-            *retrieval.hits_for(session, frame, wish.query, before_seq=recent_from, room_tokens=frame.total),
+            *retrieval.hits_for(
+                session,
+                frame,
+                wish.query,
+                before_seq=recent_from,
+                room_tokens=reading.hit_room(frame, one_off=not own_budget),
+            ),
         ],
         tail=tail,
         head=head,

@@ -10,10 +10,11 @@ from sessions.core.request import Cut
 def fill_retrieve(ask: TextAsk) -> Filled:
     ranked = sorted(ask.hits, key=lambda hit: (-hit.score, hit.ref))
     kept = _chosen(ask, ranked)
+    chosen = set(map(id, kept))
     cuts = [
         Cut(reason="over_budget", detail=hit.ref, tokens=hit.tokens)
         for hit in ranked
-        if all(hit is not chosen for chosen in kept)
+        if id(hit) not in chosen
     ]
     text = _written(ask, kept)
     if not kept and ranked and (text := clip_text(ask, written_hit(ranked[0]))):
