@@ -63,7 +63,7 @@ screenshots: $(DEV) ## Take a picture of each page, light and dark, into docs/sc
 	$(BIN)/python -m tests.browser.screenshots
 
 bench: $(DEV) ## Print the benchmark table; peers are installed into a throw-away environment
-	@$(BIN)/python -m benchmarks
+	@PEERS=$${PEERS-1} $(BIN)/python -m benchmarks
 
 lock: $(DEV) ## Rewrite the hash-pinned requirements
 	for name in base dev prod; do \

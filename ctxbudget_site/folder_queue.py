@@ -16,14 +16,14 @@ SCHEME = "folder"
 
 
 class Channel(filesystem.Channel):
-    def _put(self, queue: str, payload: Any, **_: Any) -> None:
+    def _put(self, queue: str, message: Any, **_: Any) -> None:
         """Written aside and renamed: a worker that reads half a message would end on it."""
         name = f"{round(time.monotonic() * 1000)}_{uuid.uuid4()}.{queue}.msg"
-        message = Path(self.data_folder_out) / name
-        aside = message.with_suffix(".part")
+        file = Path(self.data_folder_out) / name
+        aside = file.with_suffix(".part")
         try:
-            aside.write_text(dumps(payload))
-            os.replace(aside, message)
+            aside.write_text(dumps(message))
+            os.replace(aside, file)
         except OSError as error:
             raise ChannelError(f"Cannot add {name} to the queue's folder.") from error
 
