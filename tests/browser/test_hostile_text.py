@@ -2,30 +2,41 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from urllib.parse import quote
+
 import pytest
+from django.contrib.auth.models import User
 from django.db import models
 from django.db.models import CharField, TextField
 
-from budgets.models import Profile, ProfileRevision
+from budgets.models import ModelOverride, Profile, ProfileRevision
+from ctxbudget_site.demo.playing import Stage, do_due_jobs
 from kernel.fields import CanonicalJSONField, IdField
 from kernel.models import Job
 from sessions.models import (
     AgentSession,
     Approval,
+    Checkpoint,
     Intervention,
     MemoryEntry,
     Message,
     ScratchNote,
     SectionContent,
     Signal,
+    Summary,
+    UsageBucket,
 )
+from sessions.services import by_hand
+from sessions.services.compaction_requests import enqueue_compaction
 from sessions.services.ingest import record_events
 from sessions.services.memory import add_entry
 from sessions.services.store import to_bytes
 from teams.models import ApiKey, AuditEvent, Project, Team, Webhook, WebhookDelivery
+from teams.services import set_member
 from tests.browser.conftest import Visit
-from tests.pages.routes import pages_of
-from tests.pages.world import Tenant
+from tests.pages.routes import SESSION_TABS, pages_of
+from tests.pages.world import AUTHOR, Tenant, part
 
 pytestmark = pytest.mark.browser
 
@@ -87,11 +98,41 @@ def poison(tenant: Tenant) -> None:
     MemoryEntry.objects.update(body=to_bytes(PAYLOAD))
 
 
+def poison_names(tenant: Tenant) -> AgentSession:
+    """What would break other rows when all had it: a session, a model, a section, a signal and a person."""
+    stage = Stage(project_id=tenant.project.pk, key_id=tenant.key.pk)
+    long = replace(part(PAYLOAD[:128], turns=16, model=PAYLOAD[:200]), step_tokens=2_000)
+    session = stage.play(long)
+    AgentSession.objects.filter(pk=session.pk).update(position={"task": PAYLOAD, "commit": PAYLOAD})
+    enqueue_compaction(session, reason="by hand")
+    do_due_jobs()
+    for _ in range(2):
+        by_hand.checkpoint(project_id=tenant.project.pk, session_id=session.pk, author=AUTHOR)
+    override = {"name": session.model, "action": "override", "context_window": "9000"}
+    assert tenant.member("owner").post("/models", override).status_code == 302
+    bucket = UsageBucket.objects.exclude(section="").first()
+    assert bucket is not None
+    bucket.pk, bucket.section = None, PAYLOAD[:64]
+    bucket.save()
+    Signal.objects.filter(pk=Signal.objects.filter(session=session).first().pk).update(kind=PAYLOAD[:30])
+    person = User.objects.create(username=PAYLOAD[:150])
+    set_member(team=tenant.project.team, user=person, role="viewer", actor=PAYLOAD[:100])
+    assert Summary.objects.filter(session=session).update(body=to_bytes(PAYLOAD))
+    Checkpoint.objects.update(reason=PAYLOAD[:30])
+    ModelOverride.objects.update(actor=PAYLOAD[:100])
+    return session
+
+
 def test_no_stored_text_runs_on_any_page(visit: Visit, acme: Tenant) -> None:
     """The visit itself fails on any script error, dialog, console message or request to another host."""
     poison(acme)
+    hostile = poison_names(acme)
     acme.session.refresh_from_db()
-    for page in pages_of(acme):
+    named = [f"/sessions/{hostile.pk}?tab={tab}" for tab in SESSION_TABS]
+    named += [
+        f"/sessions/{hostile.pk}/{page}" for page in ("compact", "model", "restore/1", "diff?from=1&to=2")
+    ]
+    for page in [*pages_of(acme), *named, f"/models?name={quote(hostile.model)}"]:
         if page.endswith("/export"):
             continue
         visit.go(page)
