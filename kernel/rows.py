@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 from django.db import DEFAULT_DB_ALIAS, connection
-from django.db.models import Field, Model
+from django.db.models import CharField, Field, ForeignKey, IntegerField, Model, TextField
 
 M = TypeVar("M", bound=Model)
 
@@ -49,7 +49,30 @@ def fetch_rows(model: type[M], where: str, params: Sequence[Any]) -> list[M]:
 
 
 def _values(fields: Sequence[Field[Any, Any]], instance: Model) -> list[Any]:
-    return [field.get_db_prep_save(getattr(instance, field.attname), connection) for field in fields]
+    plain = _plain_types(type(instance), connection.vendor)
+    return [
+        value
+        if type(value := getattr(instance, field.attname)) is plain[field.attname]
+        else field.get_db_prep_save(value, connection)
+        for field in fields
+    ]
+
+
+@cache
+def _plain_types(model: type[Model], vendor: str) -> dict[str, type | None]:
+    """Which type of value a column takes as it is; a field of any other kind prepares its values itself."""
+    return {field.attname: _plain_type(field, vendor) for field in model._meta.concrete_fields}
+
+
+def _plain_type(field: Field[Any, Any], vendor: str) -> type | None:
+    if isinstance(field, ForeignKey):
+        return _plain_type(field.target_field, vendor)
+    if type(field).get_prep_value in (CharField.get_prep_value, TextField.get_prep_value):
+        return str
+    # Postgres wants every integer in the type of its column.
+    if isinstance(field, IntegerField) and vendor == "sqlite":
+        return int
+    return None
 
 
 @cache

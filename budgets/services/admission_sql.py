@@ -93,6 +93,12 @@ UTC_ZONE = zone_of("UTC")
 
 
 def windows_at(moment: datetime, zone: ZoneInfo) -> dict[str, Window]:
+    """Clocks differ from UTC by whole seconds: all moments of a second are in the same windows."""
+    return _windows_of_second(moment.replace(microsecond=0), zone)
+
+
+@lru_cache(maxsize=512)
+def _windows_of_second(moment: datetime, zone: ZoneInfo) -> dict[str, Window]:
     return {period: window_at(period, moment, zone) for period in PERIODS}
 
 

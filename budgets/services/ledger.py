@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.db import transaction
 
+from budgets.core.caps import Limit
 from budgets.core.cost import Price, cost_nano_usd
 from budgets.core.usage import TokenUsage
 from budgets.models import Hold, LedgerEntry
@@ -16,6 +17,14 @@ from budgets.services.holds import Actual, settle
 from budgets.services.postings import Posting, post, reverse
 from budgets.services.pricing import price_under_policy
 from budgets.services.scopes import Spender
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """The entry that now stands for a call; `limits` are its caps after it, None where they were not read."""
+
+    entry: LedgerEntry
+    limits: tuple[Limit, ...] | None = None
 
 
 @transaction.atomic(savepoint=False)
@@ -31,14 +40,14 @@ def record_usage(
     response_id: str | None,
     hold_id: str | None = None,
     kind: str = LedgerEntry.Kind.USAGE,
-) -> LedgerEntry:
-    """The entry that now stands for this call. A report with a known response id replaces the one before."""
+) -> Recorded:
+    """A report with a known response id replaces the one before."""
     account = sql.enter(project_id)
     if hold_id and _settles(project_id, session_id, hold_id):
         actual = Actual(usage=usage, response_id=response_id or "", occurred_at=occurred_at)
         settled = settle(project_id=project_id, hold_id=hold_id, actual=actual).entry
         if settled is not None:
-            return settled
+            return Recorded(entry=settled)
     price = price_under_policy(account, price)
     posting = Posting(
         spender=Spender(
@@ -58,7 +67,10 @@ def record_usage(
         response_id=response_id or "",
     )
     known = standing_entry(session_id=session_id, response_id=response_id or "", hold_id=hold_id or "")
-    return post(account, posting).entry if known is None else _replace(account, known, posting)
+    if known is not None:
+        return Recorded(entry=_replace(account, known, posting))
+    posted = post(account, posting)
+    return Recorded(entry=posted.entry, limits=posted.limits if posting.cost_nano else None)
 
 
 def _settles(project_id: str, session_id: str, hold_id: str) -> bool:

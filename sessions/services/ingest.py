@@ -72,7 +72,7 @@ def _record(
         clear_context(session, frame, reasons=reasons)
     if recorder.turns_added:
         lines += [line for line in [trend_line(session)] if line]
-        spending.observe(session, model=frame.model.canonical_name)
+        spending.observe(session, model=frame.model.canonical_name, limits=recorder.limits)
         request_calibration(session, frame)
     if session.head_seq // INDEX_EVERY > head_before // INDEX_EVERY:
         request_indexing(session, to_seq=session.head_seq)

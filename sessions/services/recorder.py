@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from budgets.core.caps import Limit
 from budgets.core.usage import TokenUsage
 from budgets.services.ledger import record_usage
 from budgets.services.models import resolve_model
@@ -28,6 +31,7 @@ class Recorder:
         self.turns_added = 0
         self.boundary = TurnBoundary()
         self._pending: list[ParsedEvent] = []
+        self._limits: dict[str, Limit] | None = {}
 
     def record(self, event: ParsedEvent) -> None:
         if event.kind == "message":
@@ -92,7 +96,7 @@ class Recorder:
             if event.model
             else self.frame.model
         )
-        entry = record_usage(
+        recorded = record_usage(
             project_id=session.project_id,
             session_id=session.pk,
             key_id=session.key_id,
@@ -102,7 +106,20 @@ class Recorder:
             occurred_at=now,
             response_id=event.response_id,
         )
-        self.turns_added += count_turn(session, entry, budget_tokens=self.frame.total)
+        self._note_limits(recorded.limits)
+        self.turns_added += count_turn(session, recorded.entry, budget_tokens=self.frame.total)
+
+    def _note_limits(self, limits: Sequence[Limit] | None) -> None:
+        """A later entry knows a cap better than an earlier one; without it all have to be read again."""
+        if limits is None or self._limits is None:
+            self._limits = None
+            return
+        self._limits.update((limit.cap_id, limit) for limit in limits)
+
+    @property
+    def limits(self) -> list[Limit] | None:
+        """The caps that the batch was counted against, as they stand now, or None where not all are known."""
+        return None if self._limits is None else [self._limits[cap_id] for cap_id in sorted(self._limits)]
 
     def _state_change(self, event: ParsedEvent) -> None:
         scratch.add_state_change(

@@ -78,7 +78,7 @@ def book_summary(
         occurred_at=now,
         response_id=call_id,
         kind=LedgerEntry.Kind.SUMMARISER,
-    )
+    ).entry
     session.input_tokens += usage.input_tokens
     session.cache_read_tokens += usage.cache_read_tokens
     session.cache_write_tokens += usage.cache_write_5m_tokens + usage.cache_write_1h_tokens

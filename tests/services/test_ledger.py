@@ -36,7 +36,7 @@ def report(project: Project, output: int, response_id: str | None = None, **opti
         usage=TokenUsage(input_tokens=10, output_tokens=output),
         response_id=response_id,
         **given,
-    )
+    ).entry
 
 
 def spent() -> int:
