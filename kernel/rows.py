@@ -18,14 +18,14 @@ def insert_rows(instances: Sequence[Model]) -> None:
         return
     fields, sql = _insert(type(instances[0]))
     with connection.cursor() as cursor:
-        cursor.executemany(sql, [_values(fields, instance) for instance in instances])
+        cursor.executemany(sql, [column_values(fields, instance) for instance in instances])
 
 
 def update_row(instance: Model) -> None:
     """Writes every column of an existing row."""
     fields, sql = _update(type(instance))
     with connection.cursor() as cursor:
-        cursor.execute(sql, [*_values(fields, instance), instance.pk])
+        cursor.execute(sql, [*column_values(fields, instance), instance.pk])
 
 
 def fetch_row(model: type[M], values: dict[str, Any], *, lock: bool) -> M | None:
@@ -48,7 +48,8 @@ def fetch_rows(model: type[M], where: str, params: Sequence[Any]) -> list[M]:
     return [model.from_db(DEFAULT_DB_ALIAS, names, _converted(row, converters)) for row in rows]
 
 
-def _values(fields: Sequence[Field[Any, Any]], instance: Model) -> list[Any]:
+def column_values(fields: Sequence[Field[Any, Any]], instance: Model) -> list[Any]:
+    """What these columns of a row are written as."""
     plain = _plain_types(type(instance), connection.vendor)
     return [
         value

@@ -21,6 +21,7 @@ from budgets.core.periods import PERIODS, Window, window_at
 from budgets.models import Balance, Cap, Hold, LedgerEntry, Scope
 from kernel.clock import read_now
 from kernel.errors import NotFound
+from kernel.rows import column_values
 from teams.models import Project
 
 # Sums stay below this, so that settled + reserved + amount always fits a 64-bit integer.
@@ -253,8 +254,7 @@ def session_of_hold(project_id: str, hold_id: str) -> str | None:
 
 def insert_entry(entry: LedgerEntry) -> None:
     """Writes the entry and reads back the id that the database gave it."""
-    values = [field.get_db_prep_save(getattr(entry, field.attname), connection) for field in _ENTRY_FIELDS]
-    row = _one(_INSERT_ENTRY, values)
+    row = _one(_INSERT_ENTRY, column_values(_ENTRY_FIELDS, entry))
     assert row is not None
     entry.pk = row[0]
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from django.db import connection
+
 from sessions.models import AgentSession, Turn
+
+_NEWEST = f"SELECT used_tokens FROM {Turn._meta.db_table} WHERE session_id = %s ORDER BY number DESC LIMIT %s"
 
 
 def recent_used(session: AgentSession, turns: int = 5) -> list[int]:
     """What the last turns used, oldest first."""
-    newest = (
-        Turn.objects.filter(session=session).order_by("-number").values_list("used_tokens", flat=True)[:turns]
-    )
-    return list(newest)[::-1]
+    with connection.cursor() as cursor:
+        cursor.execute(_NEWEST, [session.pk, turns])
+        return [used for (used,) in reversed(cursor.fetchall())]
