@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import wraps
-from typing import Any
+from typing import Any, TypeVar
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
-from django.db.models import F
+from django.db.models import F, Model, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -18,6 +18,8 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from kernel.errors import Forbidden, NotFound, ProblemError
 from kernel.http.requests import request_id_of
 from teams.models import ABILITIES, Project, Role
+
+Row = TypeVar("Row", bound=Model)
 
 # After these a person stays on the page and reads why; the others have a page of their own.
 _SAID_ON_THE_PAGE = (402, 409, 412, 413, 422)
@@ -95,6 +97,17 @@ def visitor_of(request: HttpRequest) -> Visitor | None:
     if named and request.session.get("project") != named:
         request.session["project"] = named
     return Visitor(user=request.user, project=project, role=role_in(project), projects=projects)
+
+
+def visible_row(request: PageRequest, rows: QuerySet[Row], pk: str) -> Row:
+    """A row of one of the visitor's projects, who moves there; what is not theirs does not exist."""
+    theirs: Any = rows.filter(project_id__in=request.visitor.project_ids)
+    found: Any = theirs.filter(pk=pk).first() if "\x00" not in pk else None
+    if found is None:
+        raise NotFound()
+    request.visitor = request.visitor.at(found.project_id)
+    row: Row = found
+    return row
 
 
 def page(view: PageView) -> PageView:

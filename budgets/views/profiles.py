@@ -23,7 +23,7 @@ from budgets.views.policy_form import CHOICES, Draft, changes, draft_of, read_fo
 from budgets.views.replays import replay
 from kernel.errors import Invalid, NotFound
 from kernel.http.requests import request_id_of
-from teams.pages import PageRequest, page
+from teams.pages import PageRequest, page, visible_row
 
 # Shown while a project has not used any model yet.
 EXAMPLE_MODELS = ("claude-sonnet-4-5", "gpt-5", "gpt-4", "gemini-2.5-pro")
@@ -205,12 +205,7 @@ def export(request: PageRequest, profile_id: str) -> HttpResponse:
 
 
 def visible_profile(request: PageRequest, profile_id: str) -> Profile:
-    rows = Profile.objects.select_related("current").filter(project_id__in=request.visitor.project_ids)
-    found = rows.filter(pk=profile_id).first() if "\x00" not in profile_id else None
-    if found is None:
-        raise NotFound()
-    request.visitor = request.visitor.at(found.project_id)
-    return found
+    return visible_row(request, Profile.objects.select_related("current"), profile_id)
 
 
 def _revision(profile: Profile, number: str) -> ProfileRevision:

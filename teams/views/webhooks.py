@@ -8,10 +8,10 @@ from django.contrib import messages
 from django.http import HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 
-from kernel.errors import Invalid, NotFound
+from kernel.errors import Invalid
 from teams import webhooks as service
 from teams.models import Webhook, WebhookDelivery
-from teams.pages import PageRequest, page
+from teams.pages import PageRequest, page, visible_row
 
 MAX_SHOWN = 200
 PAGE = 50
@@ -113,9 +113,4 @@ def shown_url(request: PageRequest, row: Webhook) -> str:
 
 
 def _visible(request: PageRequest, webhook_id: str) -> Webhook:
-    rows = Webhook.objects.select_related("project").filter(project_id__in=request.visitor.project_ids)
-    found = rows.filter(pk=webhook_id).first() if "\x00" not in webhook_id else None
-    if found is None:
-        raise NotFound()
-    request.visitor = request.visitor.at(found.project_id)
-    return found
+    return visible_row(request, Webhook.objects.select_related("project"), webhook_id)
