@@ -22,7 +22,7 @@ Row = tuple[str, str, str, str]
 def main(chosen: list[str]) -> int:
     names = _bench_names(chosen)
     with tempfile.TemporaryDirectory(prefix="ctxbudget-bench-") as folder:
-        _set_up_django(Path(folder))
+        set_up_django(Path(folder))
         table = [HEADER]
         for name in names:
             print(f"measuring {name} …", file=sys.stderr, flush=True)
@@ -49,7 +49,7 @@ def _bench_names(chosen: list[str]) -> list[str]:
     return [f"{name}_bench" for name in chosen] or found
 
 
-def _set_up_django(folder: Path) -> None:
+def set_up_django(folder: Path) -> None:
     (folder / "static").mkdir()
     os.environ["DJANGO_SETTINGS_MODULE"] = "ctxbudget_site.settings"
     os.environ["CTXBUDGET_DATA_DIR"] = str(folder)

@@ -1,4 +1,4 @@
-"""Events and contexts: a turn beside a bare endpoint, contexts of ever longer sessions beside short ones."""
+"""Contexts of ever longer sessions beside short ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from sessions.services.frames import frame_of
 from sessions.services.store import to_bytes
 
 LENGTHS = (100, 1_000, 10_000, 100_000)
-LIMIT_RATIO = "aim ≤ 2.5"
 # Two words that stand in every message and one that stands in few.
 QUERY = "where is the parser of order 12"
 WISHES = {"without query": {}, "with query": {"query": QUERY}}
@@ -28,27 +27,6 @@ _turns = itertools.count()
 
 
 def rows() -> list[tuple[str, str, str, str]]:
-    return [_events_row(), *_context_rows()]
-
-
-def _events_row() -> tuple[str, str, str, str]:
-    """Both take turns, as the lengths below do; the session stays far below its window."""
-    events = caller(f"/api/v1/sessions/{_open('gpt-4o')}/events", lambda: {"events": _turn()})
-    bare = caller("/api/bare/insert", lambda: {"events": _turn()})
-    ours = peer = float("inf")
-    for _ in range(2 * ROUNDS):
-        ours = min(ours, cpu_seconds(events, times=60, runs=1))
-        peer = min(peer, cpu_seconds(bare, times=60, runs=1))
-    ratio = f"{ours / peer:.2f} ({LIMIT_RATIO})"
-    return (
-        "POST /events, one turn, CPU per request",
-        f"{ours * 1000:.2f} ms",
-        f"bare {peer * 1000:.2f} ms",
-        ratio,
-    )
-
-
-def _context_rows() -> list[tuple[str, str, str, str]]:
     """Every session has the same tail, more than its window holds; only what lies before it grows."""
     sessions = {length: _filled(length) for length in LENGTHS}
     return [row for name, body in WISHES.items() for row in _rows_of(name, body, sessions)]
@@ -73,11 +51,11 @@ def _rows_of(name: str, body: dict[str, str], sessions: dict[int, str]) -> list[
     ]
 
 
-def _open(model: str) -> str:
+def open_session(model: str) -> str:
     return str(post("/api/v1/sessions", {"model": model})["id"])
 
 
-def _turn(sentences: int = 4) -> list[dict[str, Any]]:
+def turn(sentences: int = 4) -> list[dict[str, Any]]:
     number = next(_turns)
     return [
         _message(f"u{number}", "user", f"Please look at the parser of order {number} and say what it does."),
@@ -96,14 +74,14 @@ def _message(event_id: str, role: str, content: str) -> dict[str, Any]:
 
 def _filled(length: int) -> str:
     """The past is copied in, the tail comes through the API, and nothing is compacted in between."""
-    session = AgentSession.objects.get(pk=_open("gpt-4"))
-    post(f"/api/v1/sessions/{session.pk}/events", {"events": _turn()[:2]})
+    session = AgentSession.objects.get(pk=open_session("gpt-4"))
+    post(f"/api/v1/sessions/{session.pk}/events", {"events": turn()[:2]})
     sample = list(Message.objects.filter(session=session).order_by("seq"))
     past = (_copy(sample[seq % 2], seq) for seq in range(3, length - TAIL + 1))
     Message.objects.bulk_create(past, batch_size=1000)
     AgentSession.objects.filter(pk=session.pk).update(head_seq=max(2, length - TAIL))
     for _ in range(TAIL // 2):
-        post(f"/api/v1/sessions/{session.pk}/events", {"events": _turn(sentences=14)[:2]})
+        post(f"/api/v1/sessions/{session.pk}/events", {"events": turn(sentences=14)[:2]})
     Job.objects.filter(subject_id=session.pk).delete()
     _index(session.pk)
     return session.pk

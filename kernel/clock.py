@@ -40,6 +40,11 @@ def read_now() -> datetime:
     with connection.cursor() as cursor:
         cursor.execute("SELECT clock_timestamp()")
         moment: datetime = cursor.fetchone()[0]
+    return shifted(moment)
+
+
+def shifted(moment: datetime) -> datetime:
+    """A moment that the database's own clock told, in UTC, plus the test offset."""
     return moment.astimezone(UTC) + _test_offset
 
 

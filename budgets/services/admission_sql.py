@@ -19,7 +19,7 @@ from django.db import connection
 from budgets.core.caps import BalanceState, Limit
 from budgets.core.periods import PERIODS, Window, window_at
 from budgets.models import Balance, Cap, Hold, LedgerEntry, Scope
-from kernel.clock import read_now
+from kernel.clock import read_now, shifted
 from kernel.errors import NotFound
 from kernel.rows import column_values
 from teams.models import Project
@@ -47,6 +47,12 @@ _INSERT_ENTRY = (
     f" VALUES ({', '.join(['%s'] * len(_ENTRY_FIELDS))}) RETURNING id"
 )
 _LOCK_KEY = "hashtextextended({}, 7)"
+_TERMS = f"SELECT team_id, time_zone, unpriced_policy{{lock}} FROM {_PROJECT} WHERE id = %s"
+_LOCKED_TERMS = _TERMS.format(lock=f", pg_advisory_xact_lock_shared({_LOCK_KEY.format('team_id')})")
+# The moment is read by the outer query, and so after the lock was waited for.
+_ENTER_POSTGRES = (
+    f"SELECT team_id, time_zone, unpriced_policy, clock_timestamp() FROM ({_LOCKED_TERMS} OFFSET 0) terms"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,14 +68,16 @@ class Account:
 
 def enter(project_id: str) -> Account:
     """The project's terms; holds off changes of its caps until this transaction ends."""
-    lock = f", pg_advisory_xact_lock_shared({_LOCK_KEY.format('team_id')})" if _is_postgres() else ""
-    row = _one(
-        f"SELECT team_id, time_zone, unpriced_policy{lock} FROM {_PROJECT} WHERE id = %s", [project_id]
-    )
+    row = _one(_ENTER_POSTGRES if _is_postgres() else _TERMS.format(lock=""), [project_id])
     if row is None:
         raise NotFound()
+    team_id, time_zone, unpriced_policy, *moment = row
     return Account(
-        project_id=project_id, team_id=row[0], zone=zone_of(row[1]), unpriced_policy=row[2], now=read_now()
+        project_id=project_id,
+        team_id=team_id,
+        zone=zone_of(time_zone),
+        unpriced_policy=unpriced_policy,
+        now=shifted(moment[0]) if moment else read_now(),
     )
 
 

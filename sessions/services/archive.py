@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TypeVar
+from collections.abc import Sequence
 
 from django.db import transaction
 
 from kernel.jobs import queue as jobs
+from kernel.rows import insert_rows
 from sessions.core.message import StoredMessage, body_text
 from sessions.core.reading import tool_calls
 from sessions.core.terms import document_terms
-from sessions.models import AgentSession, ArchiveDocument, ArchiveIndex, ArchiveTerm
+from sessions.models import AgentSession, ArchiveDocument, ArchiveIndex
+from sessions.services.archive_sql import add_postings
 from sessions.services.frames import Frame
 from sessions.services.store import read_range
 
 INDEX_JOB = "index_archive"
 # Short transactions: appends go on between them.
-MESSAGES_PER_STEP = 25
+MESSAGES_PER_STEP = 10
 # Live messages are indexed in batches of about this size while they come in.
 INDEX_EVERY = 200
-TERMS_PER_STATEMENT = 150
-# A term in more messages than this tells nothing about any of them; only its count goes on.
-MAX_POSTINGS = 2_000
-
-T = TypeVar("T")
 
 
 def index_up_to(session: AgentSession, frame: Frame, to_seq: int) -> None:
@@ -67,8 +63,8 @@ def _write_step(
     if index.indexed_to_seq != after:
         # Another worker was here; the next step goes on from where it came to.
         return True
-    ArchiveDocument.objects.bulk_create(
-        ArchiveDocument(session=session, seq=seq, terms=" ".join(terms)) for seq, terms in documents
+    insert_rows(
+        [ArchiveDocument(session=session, seq=seq, terms=" ".join(terms)) for seq, terms in documents]
     )
     _add_postings(session, documents)
     index.indexed_to_seq = last
@@ -95,28 +91,4 @@ def _add_postings(session: AgentSession, documents: Sequence[tuple[int, list[str
     for seq, terms in documents:
         for term in set(terms):
             found.setdefault(term, []).append(seq)
-    for chunk in batched(sorted(found), TERMS_PER_STATEMENT):
-        rows = ArchiveTerm.objects.filter(session=session, term__in=chunk)
-        known = {term: (count, seqs) for term, count, seqs in rows.values_list("term", "documents", "seqs")}
-        ArchiveTerm.objects.bulk_create(
-            [_posting(session, term, found[term], *known.get(term, (0, []))) for term in chunk],
-            update_conflicts=True,
-            unique_fields=["session", "term"],
-            update_fields=["documents", "seqs"],
-        )
-
-
-def _posting(
-    session: AgentSession, term: str, seqs: list[int], known_count: int, known_seqs: list[int]
-) -> ArchiveTerm:
-    return ArchiveTerm(
-        session=session,
-        project_id=session.project_id,
-        term=term,
-        documents=known_count + len(seqs),
-        seqs=known_seqs if len(known_seqs) >= MAX_POSTINGS else [*known_seqs, *seqs],
-    )
-
-
-def batched(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    return (items[start : start + size] for start in range(0, len(items), size))
+    add_postings(session, found)

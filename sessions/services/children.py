@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db import transaction
 
+from kernel.clock import read_now
 from kernel.errors import Conflict
 from sessions.models import AgentSession
 from sessions.services.frames import Frame
@@ -39,9 +40,8 @@ def open_child(
     )
     child, frame = open_session(project_id=project_id, key_id=key_id, opening=opening)
     child.result_schema = result_schema
-    append_messages(
-        child, frame, [({"role": "user", "content": _brief(task, files, result_schema)}, True, True)]
-    )
+    brief = {"role": "user", "content": _brief(task, files, result_schema)}
+    append_messages(child, frame, [(brief, True, True)], now=read_now())
     child.save()
     return child, frame
 

@@ -44,8 +44,8 @@ def record_events(*, project_id: str, ref: str, format: str, events: list[Any]) 
     with transaction.atomic(savepoint=False):
         session = lock_session(project_id=project_id, ref=ref)
         frame = frame_of(session)
-        answer = _record(session, frame, parsed, count=len(events))
         session.last_activity_at = read_now()
+        answer = _record(session, frame, parsed, count=len(events))
         update_row(session)
         fault("events.commit.before")
     return answer
@@ -57,7 +57,7 @@ def _record(
     signals_before, head_before = session.signal_seq, session.head_seq
     known = _known_event_ids(session, parsed)
     fresh = _without_duplicates(parsed, known)
-    recorder = Recorder(session, frame)
+    recorder = Recorder(session, frame, now=session.last_activity_at)
     for event in fresh:
         recorder.record(event)
     recorder.flush()
@@ -65,7 +65,7 @@ def _record(
     lines: list[str] = []
     warning = None
     if recorder.changed_view:
-        spoken = observe_pressure(session, frame)
+        spoken = observe_pressure(session, frame, now=recorder.now)
         warning, lines = spoken.warning, list(spoken.lines)
     reasons = recorder.boundary.reasons(session, frame)
     if reasons:
@@ -141,13 +141,16 @@ def _without_duplicates(parsed: Sequence[ParsedEvent], known: set[str]) -> list[
 
 def _keep_events(session: AgentSession, fresh: Sequence[ParsedEvent], recorder: Recorder) -> None:
     """The events as they came; messages are kept as messages, so their payload is not kept twice."""
-    now = read_now()
     rows: dict[int, ReportedEvent] = {}
     for event in fresh:
         row = rows.get(event.index)
         if row is None:
             row = rows[event.index] = ReportedEvent(
-                session=session, event_id=event.event_id, kind=event.kind, payload=b"", created_at=now
+                session=session,
+                event_id=event.event_id,
+                kind=event.kind,
+                payload=b"",
+                created_at=recorder.now,
             )
         if event.kind == "message":
             row.first_seq = row.first_seq or recorder.seq_of.get(id(event))

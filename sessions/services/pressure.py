@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from django.conf import settings
 
@@ -29,7 +30,7 @@ class Spoken:
     lines: tuple[str, ...]
 
 
-def observe_pressure(session: AgentSession, frame: Frame) -> Spoken:
+def observe_pressure(session: AgentSession, frame: Frame, *, now: datetime | None = None) -> Spoken:
     """Under the session's lock; the caller saves the session row."""
     used = session.used_tokens
     observation = observe(
@@ -38,7 +39,7 @@ def observe_pressure(session: AgentSession, frame: Frame) -> Spoken:
         frame.policy.thresholds,
         total=frame.total,
         window=frame.context_window,
-        at=int(read_now().timestamp()),
+        at=int((now or read_now()).timestamp()),
         debug=settings.DEBUG_BUDGET,
     )
     session.pressure = dump_state(observation.state)

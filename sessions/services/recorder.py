@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from budgets.core.caps import Limit
 from budgets.core.usage import TokenUsage
 from budgets.services.ledger import record_usage
 from budgets.services.models import resolve_model
-from kernel.clock import read_now
 from providers.parsed import ParsedEvent
 from sessions.core.message import body_text
 from sessions.models import AgentSession
@@ -23,9 +23,10 @@ from sessions.services.triggers import TurnBoundary
 class Recorder:
     """Collects the messages of a batch and applies everything else in order."""
 
-    def __init__(self, session: AgentSession, frame: Frame) -> None:
+    def __init__(self, session: AgentSession, frame: Frame, *, now: datetime) -> None:
         self.session = session
         self.frame = frame
+        self.now = now
         self.seq_of: dict[int, int] = {}
         self.changed_view = False
         self.turns_added = 0
@@ -52,7 +53,7 @@ class Recorder:
             return
         events, self._pending = self._pending, []
         stored = append_messages(
-            self.session, self.frame, [(e.message or {}, e.is_human, e.pinned) for e in events]
+            self.session, self.frame, [(e.message or {}, e.is_human, e.pinned) for e in events], now=self.now
         )
         for event, message in zip(events, stored, strict=True):
             self.seq_of[id(event)] = message.seq
@@ -90,7 +91,7 @@ class Recorder:
         self._spend(event, usage)
 
     def _spend(self, event: ParsedEvent, usage: TokenUsage) -> None:
-        session, now = self.session, read_now()
+        session = self.session
         model = (
             resolve_model(project_id=session.project_id, name=event.model)
             if event.model
@@ -103,7 +104,7 @@ class Recorder:
             model=model.canonical_name,
             usage=usage,
             price=model.price,
-            occurred_at=now,
+            occurred_at=self.now,
             response_id=event.response_id,
         )
         self._note_limits(recorded.limits)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from kernel.rows import batched
 from sessions.core.message import Hit, body_text
 from sessions.core.terms import query_terms
 from sessions.models import AgentSession, ArchiveTerm
-from sessions.services.archive import batched
 from sessions.services.frames import Frame
 from sessions.services.manifests import is_hidden
 from sessions.services.searching import MAX_QUERY_TERMS, search

@@ -115,13 +115,16 @@ def _human_inputs(session: AgentSession, texts: int | None) -> tuple[HumanInput,
 
 
 def _add(session: AgentSession, kind: str, rows: Iterable[tuple[str, int, dict[str, Any]]]) -> None:
+    found = list(rows)
+    if not found:
+        return
     now = read_now()
     ScratchNote.objects.bulk_create(
         [
             ScratchNote(
                 id=new_id("note"), session=session, kind=kind, key=key, seq=seq, body=body, created_at=now
             )
-            for key, seq, body in rows
+            for key, seq, body in found
         ],
         ignore_conflicts=True,
     )

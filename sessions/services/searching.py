@@ -7,10 +7,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from kernel.rows import batched
 from sessions.core.ranking import Corpus, Document, Ranked, rank, search_terms, with_neighbours
 from sessions.core.terms import query_terms
 from sessions.models import AgentSession, ArchiveDocument, ArchiveIndex, ArchiveTerm, Message
-from sessions.services.archive import batched, terms_of
+from sessions.services.archive import terms_of
 from sessions.services.frames import Frame
 from sessions.services.store import stored_messages
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from typing import Any
 
 from django.db.models import QuerySet
@@ -65,13 +66,12 @@ def from_bytes(body: bytes | memoryview) -> Any:
 
 
 def append_messages(
-    session: AgentSession, frame: Frame, bodies: Sequence[tuple[dict[str, Any], bool, bool]]
+    session: AgentSession, frame: Frame, bodies: Sequence[tuple[dict[str, Any], bool, bool]], *, now: datetime
 ) -> list[StoredMessage]:
     """Appends (body, is_human, pinned) under the session's lock; moves head, totals and anchors in memory.
 
     The caller saves the session row: one UPDATE per transaction.
     """
-    now = read_now()
     rows = []
     for body, is_human, pinned in bodies:
         session.head_seq += 1
@@ -84,7 +84,7 @@ def append_messages(
 
 
 def _message_row(
-    session: AgentSession, frame: Frame, body: dict[str, Any], is_human: bool, pinned: bool, now: Any
+    session: AgentSession, frame: Frame, body: dict[str, Any], is_human: bool, pinned: bool, now: datetime
 ) -> Message:
     return Message(
         session=session,

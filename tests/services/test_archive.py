@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sessions.models import ArchiveDocument, ArchiveIndex, ArchiveTerm
-from sessions.services import archive
+from sessions.services import archive_sql
 from sessions.services.archive import index_up_to
 from sessions.services.frames import frame_of
 from tests.api.client import Api
@@ -127,7 +127,7 @@ def test_another_tenants_sessions_are_never_retrieved(api: Api, manage_key: str,
 
 
 def test_very_common_terms_keep_their_count_and_no_list(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archive, "MAX_POSTINGS", 10)
+    monkeypatch.setattr(archive_sql, "MAX_POSTINGS", 10)
     indexed(api, *(f"common word {n}" for n in range(60)))
     term = ArchiveTerm.objects.get(term="common")
     assert term.documents == 60
