@@ -23,6 +23,8 @@ from tests.session_calls import context, opened, row_of, say, sent_text, turns
 EXAMPLES = 300 if FULL else 8
 # The promise is 50; a machine that runs other tests at the same time gets some slack every day.
 P99_MILLISECONDS = 50 if FULL else 1_000
+# One compaction gives some 50 appends: too few to tell the hundredth part.
+COMPACTIONS = 10 if FULL else 1
 
 
 def uncovered(walk: Walk) -> list[str]:
@@ -84,14 +86,23 @@ def test_p10_the_proof_catches_a_fold_that_reaches_too_far(project: Project) -> 
 def test_p10_appends_during_a_compaction_are_kept_and_not_blocked(
     api: Api, live_worker: ProductProcess, project: Project
 ) -> None:
+    milliseconds: list[float] = []
+    for _ in range(COMPACTIONS):
+        milliseconds += _appends_during_a_compaction(api, project)
+    p99 = _p99(milliseconds)
+    print(f"P10: {len(milliseconds)} appends during {COMPACTIONS} compactions, p99 {p99:.0f} ms")
+    assert len(milliseconds) > 5
+    assert p99 <= P99_MILLISECONDS, sorted(milliseconds)[-5:]
+
+
+def _appends_during_a_compaction(api: Api, project: Project) -> list[float]:
     session = opened(api, model="claude-3-opus")
     for first in range(0, 400 if FULL else 120, 20):
         say(api, session, *turns(20, first=first, words=100))
     job_id = api.post(f"{session}/compact", {}).json()["job"]
     milliseconds: list[float] = []
     while Job.objects.get(pk=job_id).state in Job.OPEN:
-        number = len(milliseconds)
-        event = {"type": "message", "message": {"role": "user", "content": f"meanwhile {number}."}}
+        event = {"type": "message", "message": {"role": "user", "content": f"meanwhile {len(milliseconds)}."}}
         started = time.perf_counter()
         record_events(
             project_id=project.pk, ref=session.removeprefix("/sessions/"), format="native", events=[event]
@@ -100,10 +111,9 @@ def test_p10_appends_during_a_compaction_are_kept_and_not_blocked(
         time.sleep(0.005)
     row = row_of(session)
     assert row.epoch == 1 and row.compactions == 1
-    assert len(milliseconds) > 5
     text = sent_text(context(api, session))
     assert all(f"meanwhile {number}." in text for number in range(len(milliseconds)))
-    assert _p99(milliseconds) <= P99_MILLISECONDS, sorted(milliseconds)[-5:]
+    return milliseconds
 
 
 def _p99(samples: list[float]) -> float:
