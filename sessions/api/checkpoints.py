@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from django.db import transaction
 from django.http import HttpResponse
 from ninja import Query, Router
 from pydantic import Field
@@ -15,9 +14,7 @@ from kernel.http.schemas import Cursor, Flag, Limit, Name, StrictSchema
 from sessions.api.sessions import ExternalId
 from sessions.services import checkpoints, forks, restores
 from sessions.services.checkpoint_diffs import diff_checkpoints
-from sessions.services.frames import frame_of
-from sessions.services.store import find_session, lock_session
-from sessions.services.triggers import place
+from sessions.services.store import find_session
 from teams.auth import READERS, ApiRequest
 
 router = Router(tags=["Checkpoints"])
@@ -61,15 +58,13 @@ def list_checkpoints(request: ApiRequest, session_id: str, limit: Limit, cursor:
 def create_checkpoint(request: ApiRequest, session_id: str, payload: CheckpointIn) -> HttpResponse:
     """Writes a checkpoint; with `clear`, runs the whole clear sequence."""
     request.auth.require("agent", "manage")
-    with transaction.atomic():
-        session = lock_session(project_id=request.auth.project_id, ref=session_id)
-        frame = frame_of(session)
-        place(session, payload.dict())
-        if payload.clear:
-            row = checkpoints.clear_context(session, frame, reasons=(payload.reason,))
-        else:
-            row = checkpoints.write_checkpoint(session, frame, reason=payload.reason)
-        session.save()
+    row = checkpoints.save_checkpoint(
+        project_id=request.auth.project_id,
+        ref=session_id,
+        where=payload.dict(),
+        reason=payload.reason,
+        clear=payload.clear,
+    )
     return reply(checkpoints.checkpoint_json(row), status=201)
 
 

@@ -14,9 +14,7 @@ from kernel.http.schemas import Cursor, Limit, Name, StrictSchema, Text
 from sessions.api.contents import content_text
 from sessions.models import Protocol
 from sessions.services import protocols
-from sessions.services.frames import frame_of
-from sessions.services.pressure import observe_pressure
-from sessions.services.store import from_bytes, lock_session
+from sessions.services.store import from_bytes
 from teams.auth import READERS, ApiRequest
 
 router = Router(tags=["Protocols"])
@@ -62,10 +60,7 @@ def register_protocol(request: ApiRequest, payload: ProtocolIn) -> HttpResponse:
 def load_protocol(request: ApiRequest, session_id: str, name: str) -> HttpResponse:
     """By the protocol's name or by the action that its entry names."""
     request.auth.require("agent")
-    session = lock_session(project_id=request.auth.project_id, ref=session_id)
-    row = protocols.load(session, name=name)
-    observe_pressure(session, frame_of(session))
-    session.save()
+    session, row = protocols.load_into_session(project_id=request.auth.project_id, ref=session_id, name=name)
     return reply({**protocols.running_total(session), "text": from_bytes(row.body)})
 
 
@@ -73,9 +68,7 @@ def load_protocol(request: ApiRequest, session_id: str, name: str) -> HttpRespon
 @idempotent
 def unload_protocol(request: ApiRequest, session_id: str, name: str) -> HttpResponse:
     request.auth.require("agent")
-    session = lock_session(project_id=request.auth.project_id, ref=session_id)
-    protocols.unload(session, name=name)
-    session.save()
+    session = protocols.unload_from_session(project_id=request.auth.project_id, ref=session_id, name=name)
     return reply(protocols.running_total(session))
 
 

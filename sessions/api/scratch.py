@@ -16,7 +16,7 @@ from sessions.api.contents import content_text
 from sessions.core.scratch import Scratch, detail_documents, render_scratch
 from sessions.models import AgentSession, ScratchNote
 from sessions.services import scratch
-from sessions.services.store import find_session, lock_session
+from sessions.services.store import find_session
 from teams.auth import READERS, ApiRequest
 
 router = Router(tags=["Scratch"])
@@ -63,9 +63,11 @@ def get_state_changes(request: ApiRequest, session_id: str) -> HttpResponse:
 @idempotent
 def add_dead_end(request: ApiRequest, session_id: str, payload: DeadEndIn) -> HttpResponse:
     request.auth.require("agent")
-    session = lock_session(project_id=request.auth.project_id, ref=session_id)
-    scratch.add_dead_end(session, content_text(payload.description, "/description"))
-    session.save()
+    scratch.report_dead_end(
+        project_id=request.auth.project_id,
+        ref=session_id,
+        description=content_text(payload.description, "/description"),
+    )
     return reply({"recorded": True}, status=201)
 
 
@@ -74,8 +76,7 @@ def add_dead_end(request: ApiRequest, session_id: str, payload: DeadEndIn) -> Ht
 def dismiss_dead_end(request: ApiRequest, session_id: str, note_id: str) -> HttpResponse:
     """A finding that was wrong leaves the notebook; it is not found again."""
     request.auth.require("agent", "manage")
-    session = lock_session(project_id=request.auth.project_id, ref=session_id)
-    scratch.dismiss(session, note_id)
+    scratch.dismiss_dead_end(project_id=request.auth.project_id, ref=session_id, note_id=note_id)
     return reply({"dismissed": True})
 
 
@@ -83,13 +84,9 @@ def dismiss_dead_end(request: ApiRequest, session_id: str, note_id: str) -> Http
 @idempotent
 def add_state_change(request: ApiRequest, session_id: str, payload: StateChangeIn) -> HttpResponse:
     request.auth.require("agent")
-    session = lock_session(project_id=request.auth.project_id, ref=session_id)
-    scratch.add_state_change(
-        session,
-        previous=payload.previous,
-        new=payload.new,
+    scratch.report_state_change(
+        project_id=request.auth.project_id, ref=session_id, previous=payload.previous, new=payload.new
     )
-    session.save()
     return reply({"recorded": True}, status=201)
 
 

@@ -18,7 +18,7 @@ from sessions.services.budget_view import budget_view
 from sessions.services.frames import Frame, frame_of
 from sessions.services.manifests import message_state
 from sessions.services.searching import search_messages
-from sessions.services.store import find_session, from_bytes, lock_session
+from sessions.services.store import find_session, from_bytes
 from teams.auth import READERS, ApiRequest
 
 router = Router(tags=["Sessions"])
@@ -136,11 +136,9 @@ def put_section(request: ApiRequest, session_id: str, name: str, payload: Sectio
 def clear_pressure(request: ApiRequest, session_id: str, payload: FlagsIn) -> HttpResponse:
     """Clears latched flags one by one; a flag still above its threshold latches again."""
     request.auth.require("agent", "manage")
-    session = lock_session(project_id=request.auth.project_id, ref=session_id)
-    frame = frame_of(session)
-    pressure.known_flags(frame, payload.flags)
-    pressure.clear_flags(session, payload.flags)
-    session.save(update_fields=["pressure"])
+    session, frame = pressure.clear_flags(
+        project_id=request.auth.project_id, ref=session_id, flags=payload.flags
+    )
     return reply(budget_view(session, frame))
 
 

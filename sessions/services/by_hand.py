@@ -51,8 +51,7 @@ def restore(*, project_id: str, session_id: str, number: str, author: Author) ->
 
 @transaction.atomic
 def dismiss_dead_end(*, project_id: str, session_id: str, note_id: str, author: Author) -> None:
-    session = lock_session(project_id=project_id, ref=session_id)
-    scratch.dismiss(session, note_id)
+    scratch.dismiss_dead_end(project_id=project_id, ref=session_id, note_id=note_id)
     _record(project_id, session_id, author, "session.dead_end_dismissed", after={"note": note_id})
 
 

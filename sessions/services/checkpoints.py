@@ -17,7 +17,7 @@ from sessions.models import AgentSession, Checkpoint
 from sessions.services import interventions
 from sessions.services.archive import request_indexing
 from sessions.services.extraction import memory_room, remember
-from sessions.services.frames import Frame
+from sessions.services.frames import Frame, frame_of
 from sessions.services.key_masking import without_keys
 from sessions.services.manifests import (
     fold_into_summary,
@@ -28,8 +28,8 @@ from sessions.services.manifests import (
 )
 from sessions.services.memory import live_entries
 from sessions.services.signals import add_signal
-from sessions.services.store import from_bytes, live_messages, section_texts, to_bytes
-from sessions.services.triggers import POSITION
+from sessions.services.store import changing_session, from_bytes, live_messages, section_texts, to_bytes
+from sessions.services.triggers import POSITION, place
 
 # A checkpoint's summary belongs to the base load of the next start, which is 2,000 tokens in all.
 CLEAR_SUMMARY_TOKENS = 1_000
@@ -53,6 +53,17 @@ def write_checkpoint(session: AgentSession, frame: Frame, *, reason: str) -> Che
         sha256=_digest(session, content),
         created_at=read_now(),
     )
+
+
+def save_checkpoint(
+    *, project_id: str, ref: str, where: dict[str, Any], reason: str, clear: bool
+) -> Checkpoint:
+    """Notes where the work stands and writes a checkpoint; `clear` runs the whole clear sequence."""
+    with changing_session(project_id=project_id, ref=ref) as session:
+        place(session, where)
+        if clear:
+            return clear_context(session, frame_of(session), reasons=(reason,))
+        return write_checkpoint(session, frame_of(session), reason=reason)
 
 
 def find_checkpoint(session: AgentSession, ref: str) -> Checkpoint:

@@ -17,8 +17,9 @@ from sessions.services.budget_view import MESSAGE_PARTS, section_usage
 from sessions.services.checkpoints import clear_context
 from sessions.services.compaction_requests import request_due_compaction
 from sessions.services.exhaustion import note_overflow
-from sessions.services.frames import Frame
+from sessions.services.frames import Frame, frame_of
 from sessions.services.signals import add_signal
+from sessions.services.store import changing_session
 from sessions.services.turns import recent_used
 
 
@@ -84,15 +85,19 @@ def trend_line(session: AgentSession) -> str | None:
     return messages.usage_trend(session.turns, recent_used(session))
 
 
-def clear_flags(session: AgentSession, flags: list[str]) -> None:
-    """Under the session's lock; flags go one by one, an unknown one is refused."""
-    state = load_state(session.pressure)
-    for flag in flags:
-        state = clear(state, flag)
-    session.pressure = dump_state(state)
+def clear_flags(*, project_id: str, ref: str, flags: list[str]) -> tuple[AgentSession, Frame]:
+    """Flags go one by one; one still above its threshold latches again at the next report."""
+    with changing_session(project_id=project_id, ref=ref) as session:
+        frame = frame_of(session)
+        _refuse_unknown(frame, flags)
+        state = load_state(session.pressure)
+        for flag in flags:
+            state = clear(state, flag)
+        session.pressure = dump_state(state)
+    return session, frame
 
 
-def known_flags(frame: Frame, flags: list[str]) -> None:
+def _refuse_unknown(frame: Frame, flags: list[str]) -> None:
     known = [threshold.flag for threshold in frame.policy.thresholds]
     unknown = [flag for flag in flags if flag not in known]
     if unknown:

@@ -11,7 +11,9 @@ from kernel.clock import read_now
 from kernel.errors import NotFound
 from kernel.ids import new_id
 from sessions.models import AgentSession, Protocol
-from sessions.services.store import from_bytes, to_bytes
+from sessions.services.frames import frame_of
+from sessions.services.pressure import observe_pressure
+from sessions.services.store import changing_session, from_bytes, to_bytes
 from teams.services import record_audit
 
 # Where only a size class is known (SPEC C6).
@@ -46,6 +48,20 @@ def register_protocol(
         subject_id=protocol.pk,
     )
     return protocol
+
+
+def load_into_session(*, project_id: str, ref: str, name: str) -> tuple[AgentSession, Protocol]:
+    """What is loaded weighs on the budget at once."""
+    with changing_session(project_id=project_id, ref=ref) as session:
+        protocol = load(session, name=name)
+        observe_pressure(session, frame_of(session))
+    return session, protocol
+
+
+def unload_from_session(*, project_id: str, ref: str, name: str) -> AgentSession:
+    with changing_session(project_id=project_id, ref=ref) as session:
+        unload(session, name=name)
+    return session
 
 
 def load(session: AgentSession, *, name: str) -> Protocol:

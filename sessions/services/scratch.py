@@ -23,7 +23,7 @@ from sessions.core.scratch import (
 from sessions.models import AgentSession, Message, ScratchNote
 from sessions.services.frames import Frame
 from sessions.services.signals import add_signal
-from sessions.services.store import from_bytes, read_range
+from sessions.services.store import changing_session, from_bytes, read_range
 
 # Repeated failures lie close together; further back nothing is compared.
 LOOK_BACK = 60
@@ -63,7 +63,28 @@ def _watch_dead_ends(session: AgentSession, frame: Frame) -> None:
             add_signal(session, "DEAD_END", body)
 
 
+def report_dead_end(*, project_id: str, ref: str, description: str) -> None:
+    with changing_session(project_id=project_id, ref=ref) as session:
+        add_dead_end(session, description)
+
+
+def report_state_change(*, project_id: str, ref: str, previous: str, new: str) -> None:
+    with changing_session(project_id=project_id, ref=ref) as session:
+        add_state_change(session, previous=previous, new=new)
+
+
+def dismiss_dead_end(*, project_id: str, ref: str, note_id: str) -> None:
+    """A finding that was wrong leaves the notebook; it is not found again."""
+    with changing_session(project_id=project_id, ref=ref) as session:
+        changed = ScratchNote.objects.filter(
+            pk=note_id, session=session, kind=ScratchNote.Kind.DEAD_END, dismissed_at=None
+        ).update(dismissed_at=read_now())
+        if not changed and not ScratchNote.objects.filter(pk=note_id, session=session).exists():
+            raise NotFound()
+
+
 def add_dead_end(session: AgentSession, description: str) -> None:
+    """Under the session's lock, as is a state change; the caller saves the session row."""
     body = {"description": description, "evidence": [], "found_by": "reported"}
     _add(session, ScratchNote.Kind.DEAD_END, [(new_id("dead"), session.head_seq, body)])
     add_signal(session, "DEAD_END", body)
@@ -73,14 +94,6 @@ def add_state_change(session: AgentSession, *, previous: str, new: str) -> None:
     session.cfa_state = new
     body = {"previous": previous, "new": new}
     _add(session, ScratchNote.Kind.STATE_CHANGE, [(new_id("state"), session.head_seq, body)])
-
-
-def dismiss(session: AgentSession, note_id: str) -> None:
-    changed = ScratchNote.objects.filter(
-        pk=note_id, session=session, kind=ScratchNote.Kind.DEAD_END, dismissed_at=None
-    ).update(dismissed_at=read_now())
-    if not changed and not ScratchNote.objects.filter(pk=note_id, session=session).exists():
-        raise NotFound()
 
 
 def read_scratch(session: AgentSession, *, texts: int | None = None) -> Scratch:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
+from django.db import transaction
 from django.db.models import QuerySet
 
 from budgets.models import Profile
 from kernel.clock import read_now
 from kernel.errors import Invalid, NotFound
 from kernel.fields import canonical_json
-from kernel.rows import fetch_row, insert_rows
+from kernel.rows import fetch_row, insert_rows, update_row
 from sessions.core.groups import group_of
 from sessions.core.message import StoredMessage, call_ids_of, result_id_of
 from sessions.errors import SessionErased
@@ -42,6 +44,15 @@ def lock_session(*, project_id: str, ref: str) -> AgentSession:
     if session.state == AgentSession.State.ERASED:
         raise SessionErased("The content of this session was erased; it takes no more events.")
     return session
+
+
+@contextmanager
+def changing_session(*, project_id: str, ref: str) -> Iterator[AgentSession]:
+    """The session under its lock; what the block changed of its row is written when it ends."""
+    with transaction.atomic():
+        session = lock_session(project_id=project_id, ref=ref)
+        yield session
+        update_row(session)
 
 
 def _one(project_id: str, ref: str, *, lock: bool) -> AgentSession:
