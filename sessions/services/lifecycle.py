@@ -122,14 +122,9 @@ def change_session(*, project_id: str, ref: str, change: Change) -> tuple[AgentS
         add_signal(session, "PROFILE_CHANGED", {"profile": session.profile.name})
     if change.pin_revision is not None:
         session.pinned_revision = session.profile.current if change.pin_revision else None
-    if change.model is not None and change.model != session.model:
-        write_checkpoint(session, frame_of(session), reason="before model switch")
-        add_signal(session, "MODEL_SWITCHED", {"from": session.model, "to": change.model})
-        session.model = change.model
-        frame = calibrated_frame(session)
-    else:
-        frame = frame_of(session)
-    if change.model is not None or session.tokenizer != frame.counter.name:
+    switched = change.model is not None and change.model != session.model
+    frame = _switch_model(session, str(change.model)) if switched else frame_of(session)
+    if switched or session.tokenizer != frame.counter.name:
         recount(session, frame)
     if change.goal is not None:
         put_section(session, frame, name="goal", text=change.goal)
@@ -140,8 +135,18 @@ def change_session(*, project_id: str, ref: str, change: Change) -> tuple[AgentS
     return session, frame
 
 
+def _switch_model(session: AgentSession, model: str) -> Frame:
+    write_checkpoint(session, frame_of(session), reason="before model switch")
+    add_signal(session, "MODEL_SWITCHED", {"from": session.model, "to": model})
+    session.model = model
+    return calibrated_frame(session)
+
+
 def recount(session: AgentSession, frame: Frame) -> None:
-    """The live view in another model's tokens; each message keeps its counts of both."""
+    """The live view in another model's tokens; each message keeps its counts of both.
+
+    The last reported prompt stays until the next report: it holds what nobody counted here.
+    """
     name = frame.counter.name
     session.tokenizer = name
     parts = {key: session.parts[key] for key in ("base", "protocols") if key in session.parts}
@@ -155,8 +160,6 @@ def recount(session: AgentSession, frame: Frame) -> None:
     Message.objects.bulk_update(changed, ["counts"], batch_size=500)
     parts.update(_recounted_texts(session, frame))
     session.parts = parts
-    session.reported_prompt = None
-    session.counted_since_report = 0
     session.last_prefix = []
 
 

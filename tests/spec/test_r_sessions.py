@@ -16,6 +16,7 @@ from tests.session_calls import (
     row_of,
     say,
     sent_text,
+    signal_kinds,
     signals,
     turns,
     usage,
@@ -52,6 +53,21 @@ def test_r6_an_overflow_is_said_and_compacted_away(api: Api) -> None:
     assert not budget["over"]
     assert budget["used"] <= 4096
     assert context(api, session)["report"]["dropped_unsummarised"] == 0
+
+
+def test_r6_a_reported_prompt_counts_under_the_new_model_too(api: Api) -> None:
+    session = opened(api, model="claude-3-opus")
+    record(api, session, usage(7000))
+    budget = api.patch(session, {"model": "gpt-4"}).json()["budget"]
+    assert (budget["used"], budget["over"], budget["level"]) == (7000, True, "critical")
+    assert budget["flags"] == {"warning": True, "compact": True}
+    assert "COMPACT_DUE" in signal_kinds(api, session)
+
+
+def test_r6_naming_the_same_model_again_changes_nothing(api: Api) -> None:
+    session = opened(api)
+    before = record(api, session, usage(6000))["budget"]["used"]
+    assert api.patch(session, {"model": "gpt-4"}).json()["budget"]["used"] == before == 6000
 
 
 def test_r12_memory_is_injected_and_keeps_to_a_fifth_of_the_target(api: Api) -> None:
