@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal
 
-from django.http import HttpResponse, HttpResponseBase
+from django.http import HttpResponseBase
 from ninja import Query, Router
 
 from analytics import queries
-from analytics.exports import respond
+from analytics.exports import respond, respond_one
 from analytics.filters import UsageFilter, usage_filter
 from analytics.forecasts import forecast
 from kernel.clock import read_now
@@ -62,11 +62,11 @@ def usage_summary(
     until: When = None,
     model: Choice = None,
     profile: Choice = None,
-) -> HttpResponse:
+) -> HttpResponseBase:
     """Totals of the range: tokens, cost, average usage and over-budget turns."""
     wanted = _filter(request, range, since, until, model, profile)
     shown = {"since": _utc(wanted.since), "until": _utc(wanted.until), **queries.totals(wanted)}
-    return reply_cached(request, shown)
+    return respond_one(request, shown, name="usage-summary")
 
 
 @router.get("/analytics/usage", response=dict[str, Any])
@@ -126,14 +126,14 @@ def analytics_over_budget(
 @router.get("/analytics/compaction", response=dict[str, Any])
 def analytics_compaction(
     request: ApiRequest, range: Range = "7d", since: When = None, until: When = None
-) -> HttpResponse:
+) -> HttpResponseBase:
     """What compaction saved, with its formula."""
     wanted = _filter(request, range, since, until, None, None)
-    return reply_cached(request, queries.compaction_savings(wanted))
+    return respond_one(request, queries.compaction_savings(wanted), name="compaction")
 
 
 @router.get("/analytics/forecast", response=dict[str, Any])
-def analytics_forecast(request: ApiRequest) -> HttpResponse:
+def analytics_forecast(request: ApiRequest) -> HttpResponseBase:
     """The daily burn and its basis, or "not enough data"."""
     request.auth.require(*READERS)
     now = read_now()
@@ -142,7 +142,7 @@ def analytics_forecast(request: ApiRequest) -> HttpResponse:
     )
     found = forecast(days, remaining_nano=None, now=now)
     shown = {"enough_data": found.enough_data, "daily_usd": usd(found.daily_nano), "basis": found.basis}
-    return reply_cached(request, shown)
+    return respond_one(request, shown, name="forecast")
 
 
 def _filter(

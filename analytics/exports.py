@@ -19,12 +19,22 @@ Row = dict[str, Any]
 def respond(
     request: HttpRequest, rows: Iterable[Row], *, name: str, envelope: Row | None = None
 ) -> HttpResponseBase:
+    exported = _exported(request, rows, name)
+    return exported or reply_cached(request, {"items": list(rows), "next": None, **(envelope or {})})
+
+
+def respond_one(request: HttpRequest, row: Row, *, name: str) -> HttpResponseBase:
+    """Totals: an object in JSON, one line below its header in a file."""
+    return _exported(request, [row], name) or reply_cached(request, row)
+
+
+def _exported(request: HttpRequest, rows: Iterable[Row], name: str) -> HttpResponseBase | None:
     accept = request.headers.get("Accept", "")
     if "text/csv" in accept:
         return _streamed(csv_lines(rows), "text/csv; charset=utf-8", f"{name}.csv")
     if "application/x-ndjson" in accept:
         return _streamed((json.dumps(row) + "\n" for row in rows), "application/x-ndjson", f"{name}.ndjson")
-    return reply_cached(request, {"items": list(rows), "next": None, **(envelope or {})})
+    return None
 
 
 def csv_lines(rows: Iterable[Row]) -> Iterator[str]:

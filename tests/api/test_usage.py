@@ -49,6 +49,20 @@ def test_no_history_has_no_average(api: Api) -> None:
 
 
 @pytest.mark.django_db
+@pytest.mark.parametrize("path", ["/usage/summary", "/analytics/compaction", "/analytics/forecast"])
+def test_totals_come_as_a_line_of_csv_or_ndjson_too(api: Api, session: str, path: str) -> None:
+    report(api, session, 1000)
+    shown = api.get(path).json()
+    written = api.get(path, headers={"Accept": "application/x-ndjson"})
+    assert written["Content-Type"] == "application/x-ndjson"
+    assert json.loads(written.getvalue()) == shown
+    table = api.get(path, headers={"Accept": "text/csv"})
+    assert table["Content-Type"].startswith("text/csv")
+    (line,) = csv.DictReader(io.StringIO(table.getvalue().decode()))
+    assert line.keys() == shown.keys()
+
+
+@pytest.mark.django_db
 def test_usage_is_paged_newest_first(api: Api, session: str) -> None:
     report(api, session, 100, 200, 300)
     first = api.get("/usage?limit=2").json()
