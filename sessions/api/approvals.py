@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from django.conf import settings
 from django.http import HttpResponse
 from ninja import Query, Router
+from pydantic import Field
 
 from budgets.services.audit import Author
 from budgets.services.scopes import shown_scope_id
@@ -26,7 +27,12 @@ DECIDERS = "approve"
 
 
 class ApproveIn(StrictSchema):
-    amount_usd: NanoUsd
+    amount_usd: NanoUsd | None = Field(
+        None, description="What the refused call needs, at least 10 % of the limit, when left out."
+    )
+
+
+AS_NEEDED = ApproveIn()
 
 
 @router.get("/approvals", response=dict[str, Any])
@@ -62,7 +68,7 @@ def get_approval(
 
 @router.post("/approvals/{approval_id}/approve", response=dict[str, Any])
 @idempotent
-def approve(request: ApiRequest, approval_id: str, body: ApproveIn) -> HttpResponse:
+def approve(request: ApiRequest, approval_id: str, body: ApproveIn = AS_NEEDED) -> HttpResponse:
     """Adds the amount to the running window and resumes the waiting sessions; never with an agent's key."""
     request.auth.require(DECIDERS)
     approval = approvals.find_approval(project_id=request.auth.project_id, approval_id=approval_id)

@@ -102,9 +102,11 @@ def pause_others(approval_id: str, limit: Limit) -> None:
 
 
 @transaction.atomic
-def approve(*, approval: Approval, amount_nano: int, approver: Approver) -> Approval:
+def approve(*, approval: Approval, amount_nano: int | None, approver: Approver) -> Approval:
     """Adds the amount to the running window and resumes every session that waits for this cap."""
     _require_approver(approval, approver)
+    if amount_nano is None:
+        amount_nano = _default_raise_nano(approval)
     if amount_nano <= 0:
         raise Invalid("Approve an amount above 0, or decline.", code="invalid_amount")
     return _approve(approval, amount_nano, approver.author)
@@ -128,13 +130,20 @@ def _apply_default(approval: Approval) -> None:
     author = Author(actor=SYSTEM)
     try:
         if approval.default == Project.ApprovalDefault.APPROVE:
-            cap_share = approval.limit_nano * DEFAULT_RAISE_BP // WHOLE_BP
-            _approve(approval, max(approval.needed_nano, cap_share, 1), author)
+            _approve(approval, _default_raise_nano(approval), author)
         else:
             _decline(approval, author)
     except Conflict:
         # A person was faster.
         return
+
+
+def _default_raise_nano(approval: Approval) -> int:
+    """What is taken beyond the limit, and room for the refused call: at least 10 % of the limit."""
+    reserve = Cap.objects.values_list("wrap_up_reserve_nano", flat=True).get(pk=approval.cap_id)
+    over = approval.spent_nano + approval.reserved_nano + reserve - approval.limit_nano
+    cap_share = approval.limit_nano * DEFAULT_RAISE_BP // WHOLE_BP
+    return max(over, 0) + max(approval.needed_nano, cap_share, 1)
 
 
 def _approve(approval: Approval, amount_nano: int, author: Author) -> Approval:

@@ -51,6 +51,38 @@ def test_approving_adds_the_amount_and_resumes(money: MoneyApi, asked: tuple[str
     assert money.hold(session, "0.04").status_code == 201
 
 
+@pytest.mark.parametrize("body", [None, {}])
+def test_approving_without_an_amount_adds_what_the_call_needs(
+    money: MoneyApi, asked: tuple[str, str, str], body: dict[str, str] | None
+) -> None:
+    session, _, approval = asked
+    answer = money.approver.post(f"/approvals/{approval}/approve", body)
+    assert (answer.status_code, answer.json()["added_usd"]) == (200, "0.02")
+    assert money.hold(session, "0.02").status_code == 201
+
+
+@pytest.mark.parametrize(
+    ("spent", "added", "next_call"),
+    [
+        ("0.045", "0.02", "0.02"),
+        # Asked when the last call was settled, not by the next one: room for a tenth of the limit,
+        # beside the reserve of 0.0025 that stays free.
+        ("0.048", "0.0055", "0.005"),
+        ("0.09", "0.0475", "0.005"),
+    ],
+)
+def test_the_added_amount_covers_an_overrun_and_the_reserve_too(
+    money: MoneyApi, spent: str, added: str, next_call: str
+) -> None:
+    session = money.open_session()
+    money.cap("0.05", session=session, wrap_up_reserve_usd="0.0025")
+    money.spend(session, spent, held_usd="0.04")
+    approval = money.hold(session, "0.02").json()["approval"]
+    answer = money.approver.post(f"/approvals/{approval}/approve", {})
+    assert answer.json()["added_usd"] == added
+    assert money.hold(session, next_call).status_code == 201
+
+
 def test_approving_a_daily_cap_adds_to_today_only(money: MoneyApi, clock: Clock) -> None:
     session = money.open_session()
     cap = money.cap("0.05", session=session, period="day")
