@@ -184,3 +184,13 @@ def test_d6_near_duplicates_are_off_by_default_and_reported_when_on():
         {"reason": "near_duplicate", "detail": f"{line} again", "tokens": None}
     ]
     assert plan == _chat([user()], policy, memory=_memory(line), summaries=near)
+
+
+def test_d2_memory_and_summary_come_before_the_history_in_a_small_window_too():
+    bodies = [user(_words("word", 60)) for _ in range(60)]
+    memory, summary = _memory("Likes tea"), _summary("Met in May")
+    plan = assemble(request(stored(bodies), CHAT, max_input=3_276, memory=memory, summaries=summary))
+
+    assert "[Persistent Memory]\nLikes tea" in plan.messages[0]["content"]
+    assert "## Conversation Summary\nMet in May" in plan.messages[0]["content"]
+    assert len(plan.messages) > 20

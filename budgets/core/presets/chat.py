@@ -17,7 +17,13 @@ COMPACT_CHAT = Preset(
             section("goal", {"measured": True}),
             section("memory", {"words": DEFAULT_WORDS["memory"]}, fill="truncate"),
             section("conversation_summary", {"words": DEFAULT_WORDS["conversation_summary"]}),
-            section("recent_messages", {"words": DEFAULT_WORDS["recent_messages"]}, fill="newest_first"),
+            # Memory and summary are cut first and history fills what they leave (D2), in small windows too.
+            section(
+                "recent_messages",
+                {"words": DEFAULT_WORDS["recent_messages"]},
+                fill="newest_first",
+                priority=40,
+            ),
         ],
         "dedupe": {"summary_against_memory": True, "near_duplicates": False},
         "thresholds": default_thresholds(),
