@@ -93,7 +93,7 @@ def test_it_prints_a_curl_that_returns_a_budget(running: ProductProcess) -> None
 def test_an_empty_installation_offers_a_demo_that_fills_it(
     running: ProductProcess, shared: Installation
 ) -> None:
-    assert f"`make demo DATA_DIR={shared.folder}`" in running.output()
+    assert f"`make demo PORT={shared.port} DATA_DIR={shared.folder}`" in running.output()
     command = ["make", "--silent", "demo", f"DATA_DIR={shared.folder}", f"PORT={shared.port}"]
     filled = subprocess.run(command, cwd=REPOSITORY, env=shared.environment(), capture_output=True, text=True)
     assert filled.returncode == 0, filled.stderr

@@ -19,6 +19,7 @@ from sessions.models import AgentSession
 HOST = "127.0.0.1"
 # A cold disk may take this long to load the vocabularies; a web process that dies is noticed at once.
 START_SECONDS = 60
+DEFAULT_PORT = 8000
 
 
 class Command(BaseCommand):
@@ -27,7 +28,7 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def handle(self, *args: Any, **options: Any) -> None:
-        port = env_int("PORT", 8000)
+        port = env_int("PORT", DEFAULT_PORT)
         os.umask(0o077)
         try:
             secret, first_use = _prepare(port)
@@ -163,18 +164,19 @@ def _banner(port: int, first_use: bootstrap.FirstUse) -> str:
         f"  data       {folder}",
         "",
         _invitation(address, first_use.api_key),
-        *_demo_offer(),
+        *_demo_offer(port),
         "",
         "Ctrl-C ends it.",
     ]
     return "\n".join(lines)
 
 
-def _demo_offer() -> list[str]:
+def _demo_offer(port: int) -> list[str]:
     """Where no session ever ran, there is nothing to look at yet."""
     if AgentSession.objects.exists():
         return []
-    where = "" if settings.DATA_DIR == settings.BASE_DIR / "var" else f" DATA_DIR={settings.DATA_DIR}"
+    where = "" if port == DEFAULT_PORT else f" PORT={port}"
+    where += "" if settings.DATA_DIR == settings.BASE_DIR / "var" else f" DATA_DIR={settings.DATA_DIR}"
     return ["", f"Nothing ran here yet. `make demo{where}` in another terminal fills a week to look at."]
 
 
