@@ -9,6 +9,7 @@ from django.db.models import QuerySet
 
 from kernel.clock import read_now
 from kernel.errors import NotFound
+from kernel.http.replies import number_or_id
 from kernel.ids import new_id
 from kernel.rows import fetch_rows
 from sessions.models import AgentSession, Intervention
@@ -66,7 +67,7 @@ def mark_delivered(interventions: list[Intervention]) -> None:
 @transaction.atomic
 def acknowledge(*, session: AgentSession, ref: str) -> Intervention:
     """Once: a second acknowledgement gives the same answer."""
-    row = session.interventions.select_for_update().filter(pk=ref).first()
+    row = session.interventions.select_for_update().filter(pk=_id_of(session, ref)).first()
     if row is None:
         raise NotFound()
     if row.state != Intervention.State.ACKNOWLEDGED:
@@ -87,5 +88,15 @@ def _acknowledge_all(rows: QuerySet[Intervention]) -> None:
     )
 
 
+def _id_of(session: AgentSession, ref: str) -> str | None:
+    """A number is a place among all interventions of the session, which are never removed."""
+    number = number_or_id(ref).get("number")
+    if number is None:
+        return ref
+    ids = session.interventions.order_by("id").values_list("id", flat=True)
+    return ids[int(number) - 1 : int(number)].first() if number else None
+
+
 def intervention_json(row: Intervention) -> dict[str, Any]:
-    return {"id": row.pk, "kind": row.kind, "text": row.text, "state": row.state}
+    number = Intervention.objects.filter(session_id=row.session_id, pk__lte=row.pk).count()
+    return {"id": row.pk, "number": number, "kind": row.kind, "text": row.text, "state": row.state}

@@ -52,8 +52,18 @@ def test_it_becomes_due_again_while_the_agent_stays_above(api: Api, session: str
     assert waiting(api, session) == [("compact", "pending")]
 
 
-def test_an_unknown_one_is_not_found(api: Api, session: str) -> None:
-    assert api.post(f"{session}/interventions/intv_nothing/ack").status_code == 404
+def test_it_is_acknowledged_by_its_number_too(api: Api, session: str) -> None:
+    first = api.get(f"{session}/interventions").json()["items"][0]
+    assert first["number"] == 1
+    assert api.post(f"{session}/interventions/1/ack").json() == {**first, "state": "acknowledged"}
+    record(api, session, usage(165_000))
+    assert [row["number"] for row in context(api, session)["interventions"]] == [2]
+    assert api.post(f"{session}/interventions/2/ack").json()["state"] == "acknowledged"
+
+
+@pytest.mark.parametrize("ref", ["intv_nothing", "0", "2", "99"])
+def test_an_unknown_one_is_not_found(api: Api, session: str, ref: str) -> None:
+    assert api.post(f"{session}/interventions/{ref}/ack").status_code == 404
 
 
 def test_another_tenant_sees_and_acknowledges_nothing(api: Api, session: str, other_key: str) -> None:
