@@ -82,7 +82,8 @@ def list_sessions(
     request.auth.require(*READERS)
     rows = AgentSession.objects.of_project(request.auth.project_id).select_related("profile")
     after = row_before(rows, cursor)
-    filters = {"state": state, "model": model, "parent_id": parent, "id__lt": after}
+    parent_id = parent and find_session(project_id=request.auth.project_id, ref=parent).pk
+    filters = {"state": state, "model": model, "parent_id": parent_id, "id__lt": after}
     rows = rows.filter(**{name: value for name, value in filters.items() if value is not None})
     page = page_of(
         list(rows.order_by("-id")[: limit + 1]), limit=limit, key=lambda row: row.pk, shape=session_row

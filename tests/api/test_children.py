@@ -111,3 +111,12 @@ def test_it_refuses_a_bad_child(api: Api, parent: str, body: dict[str, object]) 
 
 def test_another_tenants_session_has_no_children(api: Api, parent: str, other_key: str) -> None:
     assert api.post(f"{parent}/children", {"task": "t"}, key=other_key).status_code == 404
+
+
+def test_children_are_listed_by_either_id_of_their_parent(api: Api, other_key: str) -> None:
+    parent = opened(api, external_id="lead")
+    child = child_of(api, parent).removeprefix("/sessions/")
+    opened(api)
+    for ref in ("ext:lead", parent.removeprefix("/sessions/")):
+        assert [row["id"] for row in api.get(f"/sessions?parent={ref}").json()["items"]] == [child]
+    assert api.get("/sessions?parent=ext:lead", key=other_key).status_code == 404
