@@ -80,7 +80,9 @@ def _history_row(
     used = sum(message.tokens for message in sent)
     cuts = list(history.cuts)
     if dropped:
-        lost = request.live_tokens - used if request.live_tokens is not None else None
+        lost = None
+        if request.live_tokens is not None:
+            lost = max(request.live_tokens - used - sum(cut.tokens or 0 for cut in history.cuts), 0)
         cuts.append(Cut(reason="left_out", detail=f"{dropped:,} messages that do not fit", tokens=lost))
     return section_row(
         layout.history.name,

@@ -91,7 +91,8 @@ def _cut_to_words(message: StoredMessage, limit: int, ask: HistoryAsk) -> Stored
 def _filled(ask: HistoryAsk, kept: Kept, first: int, shown: dict[int, StoredMessage]) -> HistoryFill:
     tail = ask.tail[first:]
     shown = {**{m.seq: labelled(m, ask) for m in tail}, **shown, **kept.messages}
-    cuts = changed_of((m for m in tail if m.seq in shown and _is_cut(m, shown[m.seq])), shown)
+    paid = (m for m in tail if m.seq in shown and m.seq not in kept.messages)
+    cuts = changed_of((m for m in paid if _is_cut(m, shown[m.seq])), shown)
     start = tail[0].seq if tail else ask.head_seq + 1
     return HistoryFill(
         messages=(*kept.before(start), *(shown[m.seq] for m in tail)),

@@ -293,3 +293,16 @@ def test_assembling_twice_gives_the_same_and_changes_nothing():
 
     assert first == second
     assert [message.body for message in messages] == before
+
+
+@pytest.mark.parametrize("name", ["ratio-default", "compact-chat"])
+def test_what_was_clipped_is_listed_once_and_not_counted_as_left_out_too(name: str):
+    messages = stored([user("one"), assistant(text_of(500)), user(text_of(9_000))])
+    live_tokens = sum(message.tokens for message in messages)
+    plan = assemble(request(messages, preset(name), live_tokens=live_tokens))
+
+    *clipped, left_out = section(plan, "recent_messages")["cuts"]
+    seqs = [cut["seq"] for cut in clipped]
+    assert 3 in seqs and len(seqs) == len(set(seqs))
+    lost = sum(message.tokens for message in messages if message.seq not in plan.seqs)
+    assert (left_out["reason"], left_out["tokens"]) == ("left_out", lost)
