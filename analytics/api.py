@@ -6,7 +6,8 @@ from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal
 
 from django.http import HttpResponseBase
-from ninja import Query, Router
+from ninja import Query, Router, Schema
+from pydantic import Field
 
 from analytics import queries
 from analytics.exports import respond, respond_one
@@ -21,27 +22,41 @@ from teams.models import Project
 
 router = Router(tags=["Usage and analytics"])
 
-Range = Annotated[str, Query("7d", max_length=6)]
-When = Annotated[Moment | None, Query(None)]
-Choice = Annotated[str | None, Query(None, max_length=200)]
+Choice = Annotated[str | None, Field(max_length=200)]
 FORECAST_DAYS = 14
 EXPORT_FORMATS = ("text/csv", "application/x-ndjson")
 
 
+class InRange(Schema):
+    range: Annotated[str, Field(max_length=6)] = "7d"
+    since: Moment | None = None
+    until: Moment | None = None
+
+
+class OfProfile(InRange):
+    profile: Choice = None
+
+
+class OfProfileAndModel(OfProfile):
+    model: Choice = None
+
+
+class OfSession(InRange):
+    model: Choice = None
+    session: Choice = None
+
+
+class OverTime(OfProfileAndModel):
+    by: Literal["hour", "day"] = "day"
+
+
 @router.get("/usage", response=dict[str, Any])
 def list_usage(
-    request: ApiRequest,
-    limit: Limit,
-    cursor: Cursor,
-    range: Range = "7d",
-    since: When = None,
-    until: When = None,
-    model: Choice = None,
-    session: Choice = None,
+    request: ApiRequest, limit: Limit, cursor: Cursor, asked: Query[OfSession]
 ) -> HttpResponseBase:
     """Every reported turn, newest first; CSV and NDJSON stream all of them."""
-    wanted = _filter(request, range, since, until, model, None)
-    session_id = find_session(project_id=wanted.project_id, ref=session).pk if session else None
+    wanted = _wanted(request, asked)
+    session_id = find_session(project_id=wanted.project_id, ref=asked.session).pk if asked.session else None
     rows = queries.turn_rows(wanted, session_id=session_id)
     if any(kind in request.headers.get("Accept", "") for kind in EXPORT_FORMATS):
         return respond(
@@ -55,80 +70,43 @@ def list_usage(
 
 
 @router.get("/usage/summary", response=dict[str, Any])
-def usage_summary(
-    request: ApiRequest,
-    range: Range = "7d",
-    since: When = None,
-    until: When = None,
-    model: Choice = None,
-    profile: Choice = None,
-) -> HttpResponseBase:
+def usage_summary(request: ApiRequest, asked: Query[OfProfileAndModel]) -> HttpResponseBase:
     """Totals of the range: tokens, cost, average usage and over-budget turns."""
-    wanted = _filter(request, range, since, until, model, profile)
+    wanted = _wanted(request, asked)
     shown = {"since": _utc(wanted.since), "until": _utc(wanted.until), **queries.totals(wanted)}
     return respond_one(request, shown, name="usage-summary")
 
 
 @router.get("/analytics/usage", response=dict[str, Any])
-def analytics_usage(
-    request: ApiRequest,
-    range: Range = "7d",
-    since: When = None,
-    until: When = None,
-    model: Choice = None,
-    profile: Choice = None,
-    by: Annotated[Literal["hour", "day"], Query("day")] = "day",
-) -> HttpResponseBase:
-    wanted = _filter(request, range, since, until, model, profile)
-    rows = queries.usage_over_time(wanted, by=by, zone=_zone(request))
+def analytics_usage(request: ApiRequest, asked: Query[OverTime]) -> HttpResponseBase:
+    wanted = _wanted(request, asked)
+    rows = queries.usage_over_time(wanted, by=asked.by, zone=_zone(request))
     return respond(request, rows, name="usage-over-time")
 
 
 @router.get("/analytics/models", response=dict[str, Any])
-def analytics_models(
-    request: ApiRequest,
-    range: Range = "7d",
-    since: When = None,
-    until: When = None,
-    profile: Choice = None,
-) -> HttpResponseBase:
-    wanted = _filter(request, range, since, until, None, profile)
+def analytics_models(request: ApiRequest, asked: Query[OfProfile]) -> HttpResponseBase:
+    wanted = _wanted(request, asked)
     return respond(request, queries.by_model(wanted), name="models")
 
 
 @router.get("/analytics/sections", response=dict[str, Any])
-def analytics_sections(
-    request: ApiRequest,
-    range: Range = "7d",
-    since: When = None,
-    until: When = None,
-    model: Choice = None,
-    profile: Choice = None,
-) -> HttpResponseBase:
+def analytics_sections(request: ApiRequest, asked: Query[OfProfileAndModel]) -> HttpResponseBase:
     """Planned against actual, per section."""
-    wanted = _filter(request, range, since, until, model, profile)
+    wanted = _wanted(request, asked)
     return respond(request, queries.by_section(wanted), name="sections")
 
 
 @router.get("/analytics/over-budget", response=dict[str, Any])
-def analytics_over_budget(
-    request: ApiRequest,
-    range: Range = "7d",
-    since: When = None,
-    until: When = None,
-    model: Choice = None,
-    profile: Choice = None,
-) -> HttpResponseBase:
-    wanted = _filter(request, range, since, until, model, profile)
+def analytics_over_budget(request: ApiRequest, asked: Query[OfProfileAndModel]) -> HttpResponseBase:
+    wanted = _wanted(request, asked)
     return respond(request, queries.over_budget(wanted), name="over-budget")
 
 
 @router.get("/analytics/compaction", response=dict[str, Any])
-def analytics_compaction(
-    request: ApiRequest, range: Range = "7d", since: When = None, until: When = None
-) -> HttpResponseBase:
+def analytics_compaction(request: ApiRequest, asked: Query[InRange]) -> HttpResponseBase:
     """What compaction saved, with its formula."""
-    wanted = _filter(request, range, since, until, None, None)
+    wanted = _wanted(request, asked)
     return respond_one(request, queries.compaction_savings(wanted), name="compaction")
 
 
@@ -145,22 +123,15 @@ def analytics_forecast(request: ApiRequest) -> HttpResponseBase:
     return respond_one(request, shown, name="forecast")
 
 
-def _filter(
-    request: ApiRequest,
-    range: str,
-    since: datetime | None,
-    until: datetime | None,
-    model: str | None,
-    profile: str | None,
-) -> UsageFilter:
+def _wanted(request: ApiRequest, asked: InRange) -> UsageFilter:
     request.auth.require(*READERS)
     return usage_filter(
         project_id=request.auth.project_id,
-        range=range,
-        since=since,
-        until=until,
-        model=model,
-        profile_id=profile,
+        range=asked.range,
+        since=asked.since,
+        until=asked.until,
+        model=getattr(asked, "model", None),
+        profile_id=getattr(asked, "profile", None),
     )
 
 
