@@ -58,16 +58,9 @@ def next_context(*, project_id: str, ref: str, wish: ContextWish) -> dict[str, A
     A problem is returned, not raised, where what it says must be committed.
     """
     session = lock_session(project_id=project_id, ref=ref)
-    if not session.keeps_content:
-        raise ContentNotKept(
-            "This project keeps numbers only: there are no words to assemble a context from."
-        )
-    stopped = problem_of_state(session)
+    stopped = _stopped(session)
     if stopped is not None:
         return stopped
-    exhausted = exhaustion.tell(session)
-    if exhausted is not None:
-        return exhausted
     frame = _narrowed(frame_of(session, mode=wish.mode, max_output=wish.max_output), wish.budget_tokens)
     for name in wish.sections:
         require_section(frame, name)
@@ -94,6 +87,14 @@ def next_context(*, project_id: str, ref: str, wish: ContextWish) -> dict[str, A
         "hold": None,
         "report": {**report, "assembly": assembly.pk, "revision": frame.revision.number},
     }
+
+
+def _stopped(session: AgentSession) -> ProblemError | None:
+    if not session.keeps_content:
+        raise ContentNotKept(
+            "This project keeps numbers only: there are no words to assemble a context from."
+        )
+    return problem_of_state(session) or exhaustion.tell(session)
 
 
 def _too_large(refusal: TooLargeToAssemble) -> ContextTooLarge:
