@@ -6,6 +6,7 @@ Tokens are counted as the product counts them (o200k). Without the shared dialog
 from __future__ import annotations
 
 import os
+from functools import cache
 from typing import Any
 
 from benchmarks.quality_bench import BUDGETS, SKIPPED, load_scorer
@@ -23,8 +24,11 @@ def rows() -> list[tuple[str, str, str, str]]:
     scorer.TOK = counter_for("o200k_base").count
     conversations, questions = scorer.load(SOURCE, {1, 2, 3, 4} if SOURCE.startswith("locomo") else None)
     sessions = {name: _fill(conversation) for name, conversation in conversations.items()}
-    sample = _sample(questions)
-    return [_row(scorer, conversations, sessions, sample, asks=asks) for asks in (True, False)]
+    # Without a query one context serves all questions of a dialogue, so all of them are scored.
+    return [
+        _row(scorer, conversations, sessions, _sample(questions), asks=True),
+        _row(scorer, conversations, sessions, questions, asks=False),
+    ]
 
 
 def _row(
@@ -58,6 +62,7 @@ def _fill(conversation: Any) -> str:
     return session
 
 
+@cache
 def _context(session: str, query: str, budget: int) -> list[str]:
     body = {"query": query, "budget_tokens": budget, "format": "openai"}
     answer = post(f"/api/v1/sessions/{session}/context", body)
