@@ -34,11 +34,9 @@ def payback_view(session: AgentSession, frame: Frame) -> dict[str, Any] | None:
 
 
 def caps_view(session: AgentSession, frame: Frame) -> list[dict[str, Any]]:
-    """Every cap that binds this session, with the turns left at its own average, or why that is not known."""
+    """Every cap that binds this session, with what is left at its own burn, or why that is not known."""
     project = Project.objects.only("team_id", "time_zone").get(pk=session.project_id)
     found = _caps_over(session, project, frame.model.canonical_name)
-    average = session.spent_nano // session.turns if session.turns >= MINIMUM_TURNS else None
-    basis = f"average of {session.turns} turns" if average else "not enough data"
     views = window_views(found, {cap.project_id: project.time_zone for cap in found})
     return [
         {
@@ -50,11 +48,22 @@ def caps_view(session: AgentSession, frame: Frame) -> list[dict[str, Any]]:
             "reserved_usd": usd(views[cap.pk].reserved_nano),
             "remaining_usd": usd(max(0, views[cap.pk].remaining_nano)),
             "resets_at": _utc(views[cap.pk].resets_at),
-            "turns_left": max(0, views[cap.pk].remaining_nano) // average if average else None,
-            "basis": basis,
+            **_left(session, max(0, views[cap.pk].remaining_nano)),
         }
         for cap in found
     ]
+
+
+def _left(session: AgentSession, remaining_nano: int) -> dict[str, Any]:
+    """Turns and seconds at the session's average so far, from its opening to its last report."""
+    if session.turns < MINIMUM_TURNS or not session.spent_nano:
+        return {"turns_left": None, "seconds_left": None, "basis": "not enough data"}
+    lived_s = int((session.last_activity_at - session.created_at).total_seconds())
+    return {
+        "turns_left": remaining_nano * session.turns // session.spent_nano,
+        "seconds_left": remaining_nano * lived_s // session.spent_nano if lived_s else None,
+        "basis": f"average of {session.turns} turns",
+    }
 
 
 def _caps_over(session: AgentSession, project: Project, model: str) -> list[Cap]:

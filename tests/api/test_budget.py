@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.api.client import Api
+from tests.conftest import Clock
 
 pytestmark = pytest.mark.django_db
 
@@ -32,16 +33,20 @@ def test_it_is_not_sent_again_while_it_is_the_same(api: Api, session: str) -> No
     assert api.get(f"{session}/budget", headers={"If-None-Match": first.headers["ETag"]}).status_code == 200
 
 
-def test_it_names_the_caps_and_the_turns_left_under_them(api: Api, session: str, manage_key: str) -> None:
+def test_it_names_the_caps_and_what_is_left_under_them(
+    api: Api, session: str, manage_key: str, clock: Clock
+) -> None:
     api.post("/caps", {"scope": "project", "limit_usd": "1", "period": "month"}, key=manage_key)
     usage = {"type": "usage", "usage": {"input_tokens": 1000, "output_tokens": 0}}
     api.post(f"{session}/events", {"events": [usage]})
     (cap,) = api.get(f"{session}/budget").json()["caps"]
     assert (cap["scope"], cap["limit_usd"], cap["spent_usd"]) == ("project", "1", "0.03")
     assert (cap["turns_left"], cap["basis"]) == (None, "not enough data")
+    clock.advance(minutes=3)
     api.post(f"{session}/events", {"events": [usage, usage]})
     (cap,) = api.get(f"{session}/budget").json()["caps"]
-    # 0.95 dollars before the wrap-up reserve, 0.09 spent, 0.03 a turn
+    # 0.95 dollars before the wrap-up reserve, 0.09 spent, 0.03 a turn and a minute
+    assert 28 * 60 <= cap["seconds_left"] <= 30 * 60
     assert (cap["turns_left"], cap["basis"]) == (28, "average of 3 turns")
 
 
