@@ -14,7 +14,7 @@ BLACK_BOX := $(wildcard tests/api tests/flows tests/gateway tests/services tests
 PYTEST := $(BIN)/python -m pytest -q
 PARALLEL := -n 2 --dist loadfile
 PURE_PROOFS := tests/proofs/test_p5_money_oracle.py tests/proofs/test_p13_assembly.py
-TYPED := kernel teams $(filter-out tests/% teams/%,$(wildcard */core */services */services.py))
+TYPED := kernel teams budgets providers sessions analytics gateway ctxbudget_site
 
 .DEFAULT_GOAL := help
 .PHONY: help demo screenshots run test lint fix bench lock spec proofs proofs-ci browser clean

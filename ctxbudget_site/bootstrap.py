@@ -119,7 +119,7 @@ def _refuse_newer_schema(executor: MigrationExecutor) -> None:
 
 def _cache_table_missing() -> bool:
     cache = settings.CACHES["default"]
-    if not cache["BACKEND"].endswith("DatabaseCache"):
+    if not str(cache["BACKEND"]).endswith("DatabaseCache"):
         return False
     return cache["LOCATION"] not in connection.introspection.table_names()
 

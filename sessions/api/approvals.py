@@ -28,7 +28,7 @@ DECIDERS = "approve"
 
 class ApproveIn(StrictSchema):
     amount_usd: NanoUsd | None = Field(
-        None, description="What the refused call needs, at least 10 % of the limit, when left out."
+        default=None, description="What the refused call needs, at least 10 % of the limit, when left out."
     )
 
 
