@@ -27,5 +27,5 @@ def require_match(request: HttpRequest, etag: str) -> None:
     given = request.headers.get("If-Match")
     if given is None:
         raise PreconditionMissing(f"Send If-Match with the ETag you read (now {etag}).")
-    if given.strip() not in (etag, "*"):
+    if not {tag.strip() for tag in given.split(",")} & {etag, "*"}:
         raise PreconditionFailed(f"You read {given}, but it is {etag} now; read again and retry.", etag=etag)

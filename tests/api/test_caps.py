@@ -109,6 +109,18 @@ def test_a_change_needs_the_version_that_was_read(api: Api) -> None:
     assert api.patch(path, {"limit_usd": "3"}, headers={"If-Match": etag}).status_code == 412
 
 
+@pytest.mark.parametrize(
+    ("given", "status"), [('"old", {}', 200), ("{},", 200), ('"old", "older"', 412), ("W/{}", 412)]
+)
+def test_one_of_several_named_versions_suffices_and_a_weak_one_never_does(
+    api: Api, given: str, status: int
+) -> None:
+    cap = make_cap(api).json()
+    match = given.format(f'"{cap["id"]}-1"')
+    answer = api.patch(f"/caps/{cap['id']}", {"limit_usd": "2"}, headers={"If-Match": match})
+    assert answer.status_code == status
+
+
 def test_raising_adds_to_a_total_for_good_and_to_a_period_for_its_window(api: Api) -> None:
     total, daily = make_cap(api).json(), make_cap(api, period="day").json()
     risen = api.post(f"/caps/{total['id']}/raise", {"amount_usd": "0.5"}).json()
