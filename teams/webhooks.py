@@ -17,12 +17,13 @@ from kernel.clock import read_now
 from kernel.errors import FieldProblem, Invalid
 from kernel.ids import new_id
 from kernel.jobs import queue as jobs
-from kernel.jobs.registry import ClaimedJob, JobFailed
+from kernel.jobs.registry import ClaimedJob, DeadJob, JobFailed
 from teams.addresses import AddressRefused, Target, public_target
 from teams.models import Project, Webhook, WebhookDelivery
 from teams.services import record_audit
 
 DELIVER_JOB = "deliver_webhook"
+JOB_DEAD = "JOB_DEAD"
 TIMEOUT_SECONDS = 10.0
 GONE = 410
 
@@ -74,6 +75,14 @@ def publish(*, project_id: str, kind: str, payload: dict[str, Any]) -> None:
     for webhook in Webhook.objects.of_project(project_id).filter(active=True):
         if not webhook.events or kind in webhook.events:
             _enqueue(webhook, kind, payload)
+
+
+def publish_death(job: DeadJob) -> None:
+    """A delivery that nobody takes is in the delivery log; telling of it would be one more."""
+    if job.kind == DELIVER_JOB or not job.project_id:
+        return
+    told = {"job": job.id, "kind": job.kind, "subject": job.subject_id, "reason": job.reason}
+    publish(project_id=job.project_id, kind=JOB_DEAD, payload=told)
 
 
 @transaction.atomic

@@ -215,12 +215,12 @@ def void(*, project_id: str, hold_id: str) -> Hold:
 
 @transaction.atomic
 def extend(*, project_id: str, hold_id: str, ttl: timedelta) -> Hold:
-    """Keeps an open hold for `ttl` from now on; one whose time is over is gone."""
+    """Keeps an open hold for at least `ttl` from now on; one whose time is over is gone."""
     hold = _fetch(project_id, hold_id, lock=True)
     now = read_now()
     if hold.state != Hold.State.OPEN or hold.expires_at <= now:
         raise HoldResolved("This hold is not open any more.", state=hold.state)
-    hold.expires_at = now + ttl
+    hold.expires_at = max(hold.expires_at, now + ttl)
     hold.save(update_fields=["expires_at"])
     return hold
 

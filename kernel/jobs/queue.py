@@ -6,14 +6,14 @@ from datetime import timedelta
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Mod
 from django.db.models.lookups import Exact
 
 from kernel.clock import db_now, read_now
 from kernel.errors import Conflict
 from kernel.ids import new_id
-from kernel.jobs.registry import ClaimedJob
+from kernel.jobs.registry import ClaimedJob, DeadJob, tell_of_death
 from kernel.models import Job
 
 LEASE = timedelta(seconds=60)
@@ -98,7 +98,7 @@ def claim(job_id: str) -> ClaimedJob | None:
     )
 
 
-def held(job: ClaimedJob) -> Any:
+def held(job: ClaimedJob) -> QuerySet[Job]:
     """The row, only while this claim still owns it."""
     return Job.objects.filter(pk=job.id, state=Job.State.RUNNING, attempt=job.attempt)
 
@@ -132,7 +132,7 @@ def complete(job: ClaimedJob, result: dict[str, Any]) -> bool:
 
 def fail(job: ClaimedJob, reason: str, *, final: bool) -> None:
     if final or job.attempt % MAX_ATTEMPTS == 0:
-        held(job).update(state=Job.State.DEAD, error=reason, lease_until=None, finished_at=db_now())
+        _bury(held(job), reason)
         return
     back_off = timedelta(seconds=2 ** (job.attempt % MAX_ATTEMPTS - 1))
     held(job).update(
@@ -184,9 +184,21 @@ def send_due() -> int:
 def _bury_exhausted(job_id: str) -> None:
     """A job whose last worker vanished has no attempt left: it is dead, with the reason."""
     lapsed = Job.objects.filter(pk=job_id, state=Job.State.RUNNING, lease_until__lt=read_now())
-    lapsed.filter(_LAST_ATTEMPT).update(
-        state=Job.State.DEAD,
-        error=f"The worker vanished {MAX_ATTEMPTS} times while doing this.",
-        lease_until=None,
-        finished_at=db_now(),
-    )
+    _bury(lapsed.filter(_LAST_ATTEMPT), f"The worker vanished {MAX_ATTEMPTS} times while doing this.")
+
+
+@transaction.atomic
+def _bury(rows: QuerySet[Job], reason: str) -> None:
+    """The death and what is told of it are one."""
+    for job in rows.select_for_update():
+        job.state, job.error, job.lease_until, job.finished_at = Job.State.DEAD, reason, None, read_now()
+        job.save(update_fields=["state", "error", "lease_until", "finished_at"])
+        tell_of_death(
+            DeadJob(
+                id=job.pk,
+                kind=job.kind,
+                project_id=job.project_id,
+                subject_id=job.subject_id,
+                reason=reason,
+            )
+        )

@@ -20,6 +20,17 @@ class ClaimedJob:
     attempt: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadJob:
+    """A job that nobody will try again, and why."""
+
+    id: str
+    kind: str
+    project_id: str
+    subject_id: str
+    reason: str
+
+
 class JobFailed(Exception):
     """The handler gave up for a reason that a person can read; retried unless `final`."""
 
@@ -29,9 +40,11 @@ class JobFailed(Exception):
 
 
 JobHandler = Callable[[ClaimedJob], dict[str, Any]]
+DeathWatcher = Callable[[DeadJob], None]
 
 _handlers: dict[str, JobHandler] = {}
 _sweeps: list[Callable[[], None]] = []
+_death_watchers: list[DeathWatcher] = []
 
 
 def job_handler(kind: str) -> Callable[[JobHandler], JobHandler]:
@@ -44,6 +57,17 @@ def job_handler(kind: str) -> Callable[[JobHandler], JobHandler]:
 
 def handler_for(kind: str) -> JobHandler:
     return _handlers[kind]
+
+
+def on_job_death(watcher: DeathWatcher) -> DeathWatcher:
+    """Registers who is told of a job's death, in the transaction in which it dies."""
+    _death_watchers.append(watcher)
+    return watcher
+
+
+def tell_of_death(job: DeadJob) -> None:
+    for watcher in _death_watchers:
+        watcher(job)
 
 
 def sweep(function: Callable[[], None]) -> Callable[[], None]:

@@ -13,7 +13,7 @@ from budgets.services.models import resolve_model
 from kernel.errors import Conflict
 from kernel.faults import fault
 from kernel.jobs import queue as jobs
-from kernel.jobs.registry import ClaimedJob, JobFailed
+from kernel.jobs.registry import ClaimedJob, DeadJob, JobFailed
 from sessions.core.compaction import Attempt, FoldPlan, Refusal
 from sessions.core.memory import MemoryCandidate, extract_memory
 from sessions.core.message import StoredMessage
@@ -22,12 +22,12 @@ from sessions.models import AgentSession, Summary
 from sessions.services.archive import index_up_to
 from sessions.services.checkpoints import write_checkpoint
 from sessions.services.compaction_plans import Planned, plan_compaction, plan_json, refusal_sentence
-from sessions.services.compaction_requests import BY_HAND, enqueue_compaction, last_attempt
+from sessions.services.compaction_requests import BY_HAND, COMPACT_JOB, enqueue_compaction, last_attempt
 from sessions.services.extraction import memory_room, remember
 from sessions.services.frames import Frame, frame_of
 from sessions.services.key_masking import without_keys
 from sessions.services.manifests import fold_into_summary, summaries_of
-from sessions.services.signals import add_signal
+from sessions.services.signals import add_signal, emit
 from sessions.services.store import find_session, from_bytes, lock_session
 from sessions.services.summarising import Draft, draft_summary
 from sessions.services.summary_checks import Material, required_of, within_room
@@ -196,6 +196,13 @@ def _attempt(session: AgentSession, frame: Frame, draft: Draft) -> Attempt:
         live_tokens_after=session.counted_tokens,
         target_tokens=frame.target_tokens,
     )
+
+
+def tell_of_dead_compaction(job: DeadJob) -> None:
+    """The session is as it was; whoever waits for room learns that none was made."""
+    if job.kind == COMPACT_JOB:
+        payload = {"reason": "job_dead", "detail": job.reason, "job": job.id}
+        emit(session_id=job.subject_id, kind="COMPACTION_FAILED", payload=payload)
 
 
 @transaction.atomic

@@ -30,6 +30,7 @@ KINDS = {
     "DEAD_END": "an agent goes in circles",
     "MODEL_SWITCHED": "a session has another model",
     "PROFILE_CHANGED": "a session has another profile",
+    "JOB_DEAD": "workers gave a job up",
     "SUBAGENT_COMPLETE": "a child session handed back its result",
 }
 

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-import pytest
+from typing import Any
 
+import pytest
+from pytest_django.fixtures import Settings
+
+from kernel.jobs import registry
 from kernel.models import Job
+from kernel.tasks import run_job
 from sessions.models import AgentSession, Summary
+from sessions.services.compaction_requests import COMPACT_JOB
 from sessions.services.manifests import message_state
 from sessions.services.store import from_bytes
+from teams.models import WebhookDelivery
 from tests.api.client import Api
 from tests.session_calls import (
     assistant,
@@ -315,3 +322,24 @@ def test_a_report_of_the_old_epoch_does_not_fire_again(api: Api) -> None:
     say(api, session, user("next"))
     assert row_of(session).reported_prompt is None
     assert Job.objects.filter(kind="compact_session").count() == 1
+
+
+def test_a_compaction_that_dies_tells_its_session_and_the_webhooks(
+    api: Api, manage_key: str, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.ALLOW_PRIVATE_ADDRESSES = True
+    hook = {"url": "http://127.0.0.1:9/x", "events": ["JOB_DEAD", "COMPACTION_FAILED"]}
+    assert api.post("/webhooks", hook, key=manage_key).status_code == 201
+    session = opened(api)
+    say(api, session, *turns(30))
+    job = api.post(f"{session}/compact", {}).json()["job"]
+    monkeypatch.setitem(registry._handlers, COMPACT_JOB, lambda job: fail_for_good())
+    run_job(job)
+    (failed,) = [row for row in signals(api, session) if row["kind"] == "COMPACTION_FAILED"]
+    assert failed["payload"] == {"reason": "job_dead", "detail": "The disk is full.", "job": job}
+    kinds = WebhookDelivery.objects.order_by("kind").values_list("kind", flat=True)
+    assert list(kinds) == ["COMPACTION_FAILED", "JOB_DEAD"]
+
+
+def fail_for_good() -> dict[str, Any]:
+    raise registry.JobFailed("The disk is full.", final=True)

@@ -197,6 +197,14 @@ def test_a_late_settle_is_still_recorded(project: Project, clock: Clock) -> None
     assert balance_of(cap) == (3 * CENT, 0)
 
 
+def test_extending_never_shortens_a_hold(project: Project) -> None:
+    hold = admitted(spender_of(project), CENT)
+    before = hold.expires_at
+    holds.extend(project_id=project.pk, hold_id=hold.pk, ttl=timedelta(seconds=1))
+    hold.refresh_from_db()
+    assert hold.expires_at == before
+
+
 def test_extending_keeps_a_hold_open_longer(project: Project, clock: Clock) -> None:
     hold = admitted(spender_of(project), CENT, ttl=timedelta(seconds=30))
     clock.advance(seconds=20)

@@ -10,8 +10,8 @@ from django.db import transaction
 
 from kernel.clock import read_now
 from kernel.errors import Conflict
-from kernel.jobs import queue
-from kernel.jobs.registry import ClaimedJob, JobFailed, _handlers
+from kernel.jobs import queue, registry
+from kernel.jobs.registry import ClaimedJob, DeadJob, JobFailed, _handlers
 from kernel.models import Job
 from kernel.tasks import run_job
 from tests.conftest import Clock
@@ -217,6 +217,21 @@ def test_a_broker_that_is_down_does_not_disturb_the_caller(monkeypatch: pytest.M
     job = enqueued()
     queue.send(job.pk)
     assert fresh(job).sent_at is None
+
+
+def test_a_death_is_told_once_and_only_when_it_is_one(
+    handler: list[Any], clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[DeadJob] = []
+    monkeypatch.setattr(registry, "_death_watchers", [told.append])
+    handler += [JobFailed("not yet"), JobFailed("gone for good", final=True)]
+    job = enqueued()
+    run_job(job.pk)
+    assert told == []
+    clock.advance(seconds=10)
+    run_job(job.pk)
+    run_job(job.pk)
+    assert [(dead.id, dead.reason) for dead in told] == [(job.pk, "gone for good")]
 
 
 @pytest.mark.parametrize("state", [Job.State.QUEUED, Job.State.RUNNING, Job.State.DONE])
