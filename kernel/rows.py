@@ -19,10 +19,12 @@ from django.db.models import (
     TextField,
 )
 
+from kernel.clock import read_now, shifted
 from kernel.fields import CanonicalJSONField, canonical_json
 
 M = TypeVar("M", bound=Model)
 T = TypeVar("T")
+Statement = tuple[str, list[Any]]
 # Rows per INSERT: few enough to remember the statement for every number of them.
 _BATCH = 32
 # Where an instance keeps the columns that it was made from.
@@ -31,51 +33,78 @@ _FETCHED = "_fetched_columns"
 
 def insert_rows(instances: Sequence[Model]) -> None:
     """Inserts new rows of one model; ids that the database assigns are not read back."""
-    if not instances:
-        return
-    model = type(instances[0])
-    with connection.cursor() as cursor:
-        for batch in batched(instances, _BATCH):
-            fields, sql = _insert(model, len(batch))
-            cursor.execute(sql, [value for row in batch for value in column_values(fields, row)])
+    _execute(list(_inserts(instances)))
+
+
+def update_row(instance: Model) -> None:
+    """Writes what differs from the row as it was fetched; the indexes of all else are left alone."""
+    _execute(list(_updates(instance)))
+
+
+def insert_rows_and_update(instances: Sequence[Model], changed: Model) -> None:
+    """Both of the above, in one round trip where the database lives elsewhere."""
+    _execute([*_inserts(instances), *_updates(changed)])
 
 
 def batched(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
     return (items[start : start + size] for start in range(0, len(items), size))
 
 
-def update_row(instance: Model) -> None:
-    """Writes what differs from the row as it was fetched; the indexes of all else are left alone."""
+def _inserts(instances: Sequence[Model]) -> Iterator[Statement]:
+    for batch in batched(instances, _BATCH):
+        fields, sql = _insert(type(batch[0]), len(batch))
+        yield sql, [value for row in batch for value in column_values(fields, row)]
+
+
+def _updates(instance: Model) -> Iterator[Statement]:
     fetched, values = instance.__dict__[_FETCHED], column_values(instance._meta.concrete_fields, instance)
     changed = [place for place, value in enumerate(values) if value != fetched[place]]
-    if not changed:
-        return
-    instance.__dict__[_FETCHED] = values
-    sql = _update(type(instance), tuple(changed))
+    if changed:
+        instance.__dict__[_FETCHED] = values
+        sql = _update(type(instance), tuple(changed))
+        yield sql, [*(values[place] for place in changed), instance.pk]
+
+
+def _execute(statements: Sequence[Statement]) -> None:
+    """In order. Postgres takes them as one text, SQLite one by one."""
+    if connection.vendor == "postgresql" and len(statements) > 1:
+        texts, params = zip(*statements, strict=True)
+        statements = [("; ".join(texts), [value for values in params for value in values])]
     with connection.cursor() as cursor:
-        cursor.execute(sql, [*(values[place] for place in changed), instance.pk])
+        for sql, values in statements:
+            cursor.execute(sql, values)
 
 
-def fetch_row(model: type[M], values: dict[str, Any], *, lock: bool) -> M | None:
-    """The one row whose columns have these values; `lock` keeps it for the rest of the transaction."""
-    names, sql, converters = _select(model, tuple(values), lock and connection.vendor == "postgresql")
+def fetch_row(model: type[M], values: dict[str, Any], *, lock: bool, joined: str = "") -> M | None:
+    """The one row whose columns have these values, with the row that its foreign key `joined` points to.
+
+    `lock` keeps the row for the rest of the transaction. The instance's `read_at` is the database's time
+    when the row was had, after whatever was waited for.
+    """
+    sql = _select_one(model, tuple(values), lock, joined, connection.vendor)
     with connection.cursor() as cursor:
         cursor.execute(sql, list(values.values()))
         row = cursor.fetchone()
     if row is None:
         return None
-    instance = model.from_db(DEFAULT_DB_ALIAS, names, _converted(row, converters))
-    instance.__dict__[_FETCHED] = row
+    own, rest = row[: len(_columns(model))], row[len(_columns(model)) :]
+    instance = _built(model, own)
+    instance.__dict__[_FETCHED] = own
+    instance.__dict__["read_at"] = shifted(rest[-1]) if connection.vendor == "postgresql" else read_now()
+    if joined:
+        target = _target(model, joined)
+        setattr(instance, joined, _built(target, rest[: len(_columns(target))]))
     return instance
 
 
 def fetch_rows(model: type[M], where: str, params: Sequence[Any]) -> list[M]:
     """Rows by a hand-written condition; everything variable goes through `params`."""
-    names, sql, converters = _select(model, (), False)
     with connection.cursor() as cursor:
-        cursor.execute(f"{sql} WHERE {where}", list(params))
+        cursor.execute(
+            f"SELECT {', '.join(_columns(model))} FROM {model._meta.db_table} WHERE {where}", list(params)
+        )
         rows = cursor.fetchall()
-    return [model.from_db(DEFAULT_DB_ALIAS, names, _converted(row, converters)) for row in rows]
+    return [_built(model, row) for row in rows]
 
 
 def column_values(fields: Sequence[Field[Any, Any]], instance: Model) -> list[Any]:
@@ -134,28 +163,52 @@ def _update(model: type[Model], places: tuple[int, ...]) -> str:
 
 
 @cache
-def _select(
-    model: type[Model], columns: tuple[str, ...], lock: bool
-) -> tuple[list[str], str, list[tuple[int, Any, list[Any]]]]:
-    fields = model._meta.concrete_fields
-    sql = f"SELECT {', '.join(map(_quoted, fields))} FROM {model._meta.db_table}"
-    if columns:
-        sql += " WHERE " + " AND ".join(f'"{column}" = %s' for column in columns)
+def _select_one(model: type[Model], conditions: tuple[str, ...], lock: bool, joined: str, vendor: str) -> str:
+    """The row is found, and locked, by the inner query; the clock is read outside it, and so after it."""
+    where = " AND ".join(f'"{column}" = %s' for column in conditions)
+    found = f"SELECT * FROM {model._meta.db_table} WHERE {where}"
+    if lock and vendor == "postgresql":
+        found += " FOR UPDATE"
+    shown = [f"own.{column}" for column in _columns(model)]
+    source = f"({found}) own"
+    if joined:
+        target = _target(model, joined)
+        shown += [f"other.{column}" for column in _columns(target)]
+        source += f" JOIN {target._meta.db_table} other ON other.{_primary(target)} = own.{joined}_id"
+    if vendor == "postgresql":
+        shown.append("clock_timestamp()")
+    return f"SELECT {', '.join(shown)} FROM {source}"
+
+
+def _target(model: type[Model], name: str) -> type[Model]:
+    found = model._meta.get_field(name).related_model
+    assert isinstance(found, type)
+    return found
+
+
+@cache
+def _columns(model: type[Model]) -> list[str]:
+    return [_quoted(field) for field in model._meta.concrete_fields]
+
+
+@cache
+def _converters(model: type[Model]) -> list[tuple[int, Any, list[Any]]]:
+    """Which columns of a row Django or a field reads in its own way, and how."""
     converters = []
-    for position, field in enumerate(fields):
+    for position, field in enumerate(model._meta.concrete_fields):
         expression = field.cached_col
         found = [*connection.ops.get_db_converters(expression), *field.get_db_converters(connection)]
         if found:
             converters.append((position, expression, found))
-    return [field.attname for field in fields], sql + (" FOR UPDATE" if lock else ""), converters
+    return converters
 
 
-def _converted(row: Sequence[Any], converters: list[tuple[int, Any, list[Any]]]) -> list[Any]:
+def _built(model: type[M], row: Sequence[Any]) -> M:
     values = list(row)
-    for position, expression, functions in converters:
+    for position, expression, functions in _converters(model):
         for function in functions:
             values[position] = function(values[position], expression, connection)
-    return values
+    return model.from_db(DEFAULT_DB_ALIAS, [field.attname for field in model._meta.concrete_fields], values)
 
 
 def _quoted(field: Field[Any, Any]) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from django.db import models
 
 from budgets.models import Profile, ProfileRevision
@@ -100,6 +102,9 @@ class AgentSession(models.Model):
 
     created_at = models.DateTimeField()
     last_activity_at = models.DateTimeField()
+
+    # No column: when a service read the row under its lock, by the database's clock.
+    read_at: datetime
 
     objects = SessionQuerySet.as_manager()
 

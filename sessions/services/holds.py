@@ -9,7 +9,7 @@ from django.db import transaction
 
 from budgets.core.caps import Refusal
 from budgets.errors import CapBusy
-from budgets.models import Hold, Profile, Scope
+from budgets.models import Hold, Scope
 from budgets.services import holds
 from budgets.services.admission_sql import Account, enter, limits_at, session_of_hold
 from budgets.services.holds import Actual, Admission
@@ -153,11 +153,9 @@ def settle_hold(*, project_id: str, hold_id: str, actual: Actual) -> Hold:
 def _lock_whatever_state(project_id: str, hold_id: str) -> AgentSession:
     """What happened is recorded even for a session that has ended or was erased."""
     session_id = session_of_hold(project_id, hold_id) if "\x00" not in hold_id else None
-    session = fetch_row(AgentSession, {"id": session_id}, lock=True) if session_id else None
-    profile = fetch_row(Profile, {"id": session.profile_id}, lock=False) if session else None
-    if session is None or profile is None:
+    session = fetch_row(AgentSession, {"id": session_id}, lock=True, joined="profile") if session_id else None
+    if session is None:
         raise NotFound()
-    session.profile = profile
     return session
 
 

@@ -8,10 +8,9 @@ from typing import Any
 from django.conf import settings
 from django.db import connection, transaction
 
-from kernel.clock import read_now
 from kernel.errors import Invalid
 from kernel.faults import fault
-from kernel.rows import insert_rows, update_row
+from kernel.rows import insert_rows_and_update
 from providers.errors import EventInvalid
 from providers.formats import parse_events
 from providers.formats.common import is_clean
@@ -44,16 +43,17 @@ def record_events(*, project_id: str, ref: str, format: str, events: list[Any]) 
     with transaction.atomic(savepoint=False):
         session = lock_session(project_id=project_id, ref=ref)
         frame = frame_of(session)
-        session.last_activity_at = read_now()
-        answer = _record(session, frame, parsed, count=len(events))
-        update_row(session)
+        session.last_activity_at = session.read_at
+        answer, kept = _record(session, frame, parsed, count=len(events))
+        insert_rows_and_update(kept, session)
         fault("events.commit.before")
     return answer
 
 
 def _record(
     session: AgentSession, frame: Frame, parsed: Sequence[ParsedEvent], *, count: int
-) -> dict[str, Any]:
+) -> tuple[dict[str, Any], list[ReportedEvent]]:
+    """The answer, and the events as they are to be kept."""
     signals_before, head_before = session.signal_seq, session.head_seq
     known = _known_event_ids(session, parsed)
     fresh = _without_duplicates(parsed, known)
@@ -61,7 +61,6 @@ def _record(
     for event in fresh:
         recorder.record(event)
     recorder.flush()
-    _keep_events(session, fresh, recorder)
     lines: list[str] = []
     warning = None
     if recorder.changed_view:
@@ -77,7 +76,7 @@ def _record(
     if session.head_seq // INDEX_EVERY > head_before // INDEX_EVERY:
         request_indexing(session, to_seq=session.head_seq)
     accepted = {event.index for event in fresh}
-    return {
+    answer = {
         "accepted": len(accepted),
         "duplicates": count - len(accepted),
         "results": _results(parsed, accepted, recorder, count),
@@ -89,6 +88,7 @@ def _record(
         else [],
         "interventions": [interventions.intervention_json(row) for row in interventions.answered(session)],
     }
+    return answer, _kept_events(session, fresh, recorder)
 
 
 def _refuse_oversized(parsed: Sequence[ParsedEvent]) -> None:
@@ -139,7 +139,9 @@ def _without_duplicates(parsed: Sequence[ParsedEvent], known: set[str]) -> list[
     return fresh
 
 
-def _keep_events(session: AgentSession, fresh: Sequence[ParsedEvent], recorder: Recorder) -> None:
+def _kept_events(
+    session: AgentSession, fresh: Sequence[ParsedEvent], recorder: Recorder
+) -> list[ReportedEvent]:
     """The events as they came; messages are kept as messages, so their payload is not kept twice."""
     rows: dict[int, ReportedEvent] = {}
     for event in fresh:
@@ -156,7 +158,7 @@ def _keep_events(session: AgentSession, fresh: Sequence[ParsedEvent], recorder: 
             row.first_seq = row.first_seq or recorder.seq_of.get(id(event))
         elif not row.payload:
             row.payload = to_bytes(event.payload if session.keeps_content else {})
-    insert_rows(list(rows.values()))
+    return list(rows.values())
 
 
 def _results(

@@ -12,7 +12,6 @@ from typing import Any
 from django.db import transaction
 from django.db.models import QuerySet
 
-from budgets.models import Profile
 from kernel.clock import read_now
 from kernel.errors import Invalid, NotFound
 from kernel.fields import canonical_json
@@ -59,12 +58,10 @@ def _one(project_id: str, ref: str, *, lock: bool) -> AgentSession:
     column, value = ("external_id", ref.removeprefix(EXTERNAL)) if ref.startswith(EXTERNAL) else ("id", ref)
     if "\x00" in ref:
         raise NotFound()
-    session = fetch_row(AgentSession, {column: value, "project_id": project_id}, lock=lock)
+    known = {column: value, "project_id": project_id}
+    session = fetch_row(AgentSession, known, lock=lock, joined="profile")
     if session is None:
         raise NotFound()
-    profile = fetch_row(Profile, {"id": session.profile_id}, lock=False)
-    assert profile is not None
-    session.profile = profile
     return session
 
 

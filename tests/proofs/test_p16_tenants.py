@@ -75,10 +75,10 @@ def test_p16_a_row_fetched_without_its_project_is_caught(
     otter: Tenant, zebra: Tenant, monkeypatch: pytest.MonkeyPatch, module: ModuleType
 ) -> None:
     def fetch_anybodys(
-        model: type[models.Model], values: dict[str, Any], *, lock: bool
+        model: type[models.Model], values: dict[str, Any], **options: Any
     ) -> models.Model | None:
         wanted = {name: value for name, value in values.items() if name != "project_id"}
-        return rows.fetch_row(model, wanted, lock=lock)
+        return rows.fetch_row(model, wanted, **options)
 
     monkeypatch.setattr(module, "fetch_row", fetch_anybodys)
     assert next(trespasses(otter, zebra), None) is not None
