@@ -184,8 +184,8 @@ def _change(request: PageRequest, cap: Cap) -> HttpResponse:
 @page
 def raise_once(request: PageRequest, cap_id: str) -> HttpResponse:
     """More for the running window only."""
-    request.visitor.require("manage")
     cap = visible_cap(request, cap_id)
+    request.visitor.require("manage")
     caps.raise_cap(
         cap=cap,
         amount_nano=nano_from(request.POST.get("amount", "")),
@@ -199,7 +199,6 @@ def raise_once(request: PageRequest, cap_id: str) -> HttpResponse:
 @page
 def verify(request: PageRequest, cap_id: str) -> HttpResponse:
     """Shows that the cap really holds: a hold for more than is left, through the path that agents use."""
-    request.visitor.require("manage")
     cap = visible_cap(request, cap_id)
     request.visitor.require("manage")
     trial = try_cap(cap)

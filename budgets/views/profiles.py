@@ -184,8 +184,8 @@ def diff(request: PageRequest, profile_id: str) -> HttpResponse:
 @require_POST
 @page
 def publish(request: PageRequest, profile_id: str) -> HttpResponse:
-    request.visitor.require("manage")
     profile = visible_profile(request, profile_id)
+    request.visitor.require("manage")
     wanted = _revision(profile, request.POST.get("revision", ""))
     act = profiles.publish if wanted.number > current_revision(profile).number else profiles.roll_back
     act(profile=profile, author=author_of(request), number=wanted.number)
