@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from django import template
-from django.utils.html import format_html
+from django.utils.html import format_html, json_script
 from django.utils.safestring import SafeString
 
 from budgets.core.remedies import TROUBLES
@@ -170,6 +170,12 @@ def with_query(context: dict[str, Any], **changes: Any) -> str:
         if value is not None and value != "":
             query[name] = value
     return f"?{query.urlencode()}" if query else "?"
+
+
+@register.simple_tag
+def chart_data(chart: dict[str, Any], number: int) -> SafeString:
+    """A chart for the browser, as JSON in the page: no script of the page's own."""
+    return json_script(chart, f"chart-{number}")
 
 
 @register.inclusion_tag("console/remedies.html")
