@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 from django import template
@@ -10,6 +11,7 @@ from django.utils.html import format_html, json_script
 from django.utils.safestring import SafeString
 
 from budgets.core.remedies import TROUBLES
+from budgets.services.scopes import shown_scope_id
 from ctxbudget_site.console import wording
 from teams.pages import who_can
 
@@ -46,21 +48,29 @@ _STATES = {
 }
 
 
+_MOMENTS: dict[str, Callable[[datetime], str]] = {
+    "exact": lambda value: f"{value:%Y-%m-%d %H:%M} UTC",
+    "clock": lambda value: f"{value:%H:%M} UTC",
+    "span": lambda value: wording.span(datetime.now(UTC) - value),
+}
+
+
 @register.simple_tag
 def moment(value: datetime | None, style: str = "since") -> SafeString:
     """UTC in the markup; the browser shows it in the viewer's own zone."""
     if value is None:
         return format_html('<span class="quiet">{}</span>', "never" if style == "since" else "—")
-    text = wording.since(value) if style == "since" else f"{value:%Y-%m-%d %H:%M} UTC"
+    text = _MOMENTS.get(style, wording.since)(value)
     stamp = value.isoformat().replace("+00:00", "Z")
     return format_html('<time datetime="{}" data-style="{}" title="{}">{}</time>', stamp, style, stamp, text)
 
 
 @register.simple_tag
-def level_pill(level: str) -> SafeString:
+def level_pill(level: str, of: str = "") -> SafeString:
     sign, tone = _LEVELS.get(level, ("●", "calm"))
+    shown = f"{of} {level}" if of else level
     return format_html(
-        '<span class="pill {}"><span aria-hidden="true">{}</span> {}</span>', tone, sign, level
+        '<span class="pill {}"><span aria-hidden="true">{}</span> {}</span>', tone, sign, shown
     )
 
 
@@ -112,6 +122,12 @@ def per_million(pico: int | str | None) -> str:
 def turn_price(session: Any) -> int | None:
     """Nano-USD of a session's turn on average; None where a turn has no price or none was taken."""
     return session.spent_nano // session.turns if session.turns and not session.has_unpriced else None
+
+
+@register.filter
+def cap_name(row: Any) -> str:
+    """A cap, or a question about one, as people call it."""
+    return wording.cap_name(row.scope, shown_scope_id(row.scope, row.scope_id), row.period, row.limit_nano)
 
 
 @register.filter
