@@ -15,6 +15,8 @@ MANAGED = {
     "sessions/<str:session_id>/checkpoint": {},
     "sessions/<str:session_id>/state": {"state": "paused"},
     "sessions/<str:session_id>/model": {"model": "gpt-4"},
+    "sessions/<str:session_id>/pin": {"pinned": "yes"},
+    "sessions/<str:session_id>/erase": {},
     "sessions/<str:session_id>/restore/<str:number>": {},
     "sessions/<str:session_id>/dead-ends/<str:note_id>/dismiss": {},
     "jobs/<str:job_id>": {"action": "cancel"},
