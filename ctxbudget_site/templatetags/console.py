@@ -150,6 +150,12 @@ def ratio_text(ratio: float | None) -> str:
 
 
 @register.filter
+def share_text(amount: int | str) -> str:
+    """Basis points as a percentage; what was typed and is no number is left to its problem."""
+    return wording.basis_points(amount) if isinstance(amount, int) else ""
+
+
+@register.filter
 def threshold_prefix(index: int) -> str:
     return f"thresholds.{index}"
 
