@@ -150,6 +150,15 @@ def ratio_text(ratio: float | None) -> str:
 
 
 @register.filter
+def pointer_words(pointer: str) -> str:
+    """/sections/goal/size/share_bp as Goal: size, share bp."""
+    steps = [step.replace("_", " ") for step in pointer.strip("/").split("/")]
+    named = steps[1:] if steps[0] in ("sections", "thresholds") and len(steps) > 1 else steps
+    inner = ", ".join(named[1:])
+    return wording.plain_name(named[0]) + (f": {inner}" if inner else "")
+
+
+@register.filter
 def share_text(amount: int | str) -> str:
     """Basis points as a percentage; what was typed and is no number is left to its problem."""
     return wording.basis_points(amount) if isinstance(amount, int) else ""

@@ -40,6 +40,7 @@ FIELDS = {
     "input": Field(column="input_tokens", is_number=True),
     "output": Field(column="output_tokens", is_number=True),
     "cost": Field(column="spent_nano", is_number=True, scale=NANO),
+    "day": Field(column="created_at", is_day=True),
 }
 WORDS = ("external_id", "task", "id")
 STATES = tuple(AgentSession.State.values)
@@ -67,7 +68,7 @@ class SessionRow:
 @masks_secrets
 def listing(request: PageRequest) -> HttpResponseBase:
     project = request.visitor.project
-    wanted = parse_filter(request.GET.get("q", ""), FIELDS, words=WORDS)
+    wanted = parse_filter(request.GET.get("q", ""), FIELDS, words=WORDS, zone=project.time_zone)
     state, parent = request.GET.get("state", ""), request.GET.get("parent", "")
     rows = AgentSession.objects.of_project(project.pk).filter(wanted.condition)
     rows = rows.filter(state=state) if state in STATES else rows

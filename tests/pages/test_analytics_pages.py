@@ -59,7 +59,11 @@ def test_usage_without_a_price_is_hatched_and_never_free(acme: Tenant, browser: 
 def test_the_forecast_shows_the_days_it_rests_on(acme: Tenant, browser: Client) -> None:
     html = browser.get("/analytics?tab=forecast").content.decode()
     day = charts(html)[0]["labels"][0]
-    assert f'<th scope="row">{day}' in html
+    assert f'<a href="/sessions?q=day:{day}">{day}</a>' in html
+    assert acme.session.pk in browser.get(f"/sessions?q=day:{day}").content.decode()
+    assert "Nothing matches" in browser.get("/sessions?q=day:2020-01-01").content.decode()
+    assert "needs a day like" in browser.get("/sessions?q=day:9999-99-99").content.decode()
+    assert browser.get("/sessions?q=day:9999-12-31").status_code == 200
     assert "Not enough data: 1 of 3 days with spend" in html
     assert "The project has no cap of its own." in html
 
