@@ -144,14 +144,19 @@ def turn_json(turn: Turn) -> Row:
 
 def daily_spend(project_id: str, *, since: datetime, zone: str) -> list[int]:
     """Nano-USD of each day with spend, oldest first: what a forecast rests on."""
+    return [row["spent"] for row in daily_rows(project_id, since=since, zone=zone)]
+
+
+def daily_rows(project_id: str, *, since: datetime, zone: str) -> list[Row]:
+    """A row per day with turns, the running day included; its turns without a price are in no sum."""
     rows = (
         UsageBucket.objects.filter(project_id=project_id, section="", quarter__gte=since)
         .annotate(day=Trunc("quarter", "day", tzinfo=ZoneInfo(zone)))
         .values("day")
-        .annotate(spent=Sum("cost_nano"))
+        .annotate(spent=Sum("cost_nano"), turns=Sum("calls"), unpriced=Sum("unpriced_calls"))
         .order_by("day")
     )
-    return [row["spent"] for row in rows]
+    return list(rows)
 
 
 def session_count(project_id: str) -> int:
@@ -164,7 +169,14 @@ def _summed(rows: Any) -> Any:
 
 def _shown(row: Row) -> Row:
     counts = {name: row[name] or 0 for name in TOTALS if name not in ("cost_nano", "used_tokens")}
-    return {**counts, "cost_usd": usd(row["cost_nano"] or 0), "average_used": _average(row)}
+    return {**counts, "cost_usd": usd(_cost_nano(row)), "average_used": _average(row)}
+
+
+def _cost_nano(row: Row) -> int | None:
+    """None where no call had a price: that is not 0."""
+    if row["calls"] and row["unpriced_calls"] == row["calls"]:
+        return None
+    return row["cost_nano"] or 0
 
 
 def _average(row: Row) -> int | None:

@@ -100,7 +100,10 @@ def visitor_of(request: HttpRequest) -> Visitor | None:
 
 
 def visible_row(request: PageRequest, rows: QuerySet[Row], pk: str) -> Row:
-    """A row of one of the visitor's projects, who moves there; what is not theirs does not exist."""
+    """A row of one of the visitor's projects, who moves there; what is not theirs does not exist.
+
+    Ask for abilities after it: the role in the row's own team decides.
+    """
     theirs: Any = rows.filter(project_id__in=request.visitor.project_ids)
     found: Any = theirs.filter(pk=pk).first() if "\x00" not in pk else None
     if found is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
@@ -22,11 +22,12 @@ from analytics.section_use import (
     section_uses,
     suggested_shares,
 )
+from analytics.views.charts import Chart, bars, dollars, one, priced_and_not
 from budgets.models import Cap, Profile
 from budgets.services.cap_windows import window_views
 from budgets.services.in_use import users
-from budgets.services.scopes import shown_scope_id
 from kernel.clock import read_now
+from kernel.http.schemas import usd
 from sessions.models import Summary
 from teams.models import Project
 from teams.pages import PageRequest, page
@@ -40,12 +41,16 @@ Context = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """`rows` is the table, and what is exported; `chart` is what the browser draws from it."""
+    """`rows` is the table, and what is exported; `charts` are what the browser draws from it."""
 
     title: str
     rows: list[Row]
-    chart: Context | None = None
+    charts: tuple[Chart | None, ...] = ()
     more: Context | None = None
+
+    @property
+    def drawn(self) -> list[Chart]:
+        return [chart for chart in self.charts if chart is not None]
 
 
 @page
@@ -95,41 +100,33 @@ def _export(rows: list[Row], tab: str, format: str) -> HttpResponse | StreamingH
 def _usage(wanted: UsageFilter, project: Project) -> Question:
     by = "hour" if wanted.until - wanted.since <= timedelta(days=2) else "day"
     rows = queries.usage_over_time(wanted, by=by, zone=project.time_zone)
-    chart = {
-        "kind": "bar",
-        "labels": [
-            row["period"][:16].replace("T", " ") if by == "hour" else row["period"][:10] for row in rows
-        ],
-        "stacked": True,
-        "unit": "tokens",
-        "series": [
-            {"label": "input", "colour": "c7", "values": [row["input_tokens"] for row in rows]},
-            {"label": "cache read", "colour": "c3", "values": [row["cache_read_tokens"] for row in rows]},
-            {"label": "cache write", "colour": "c4", "values": [row["cache_write_tokens"] for row in rows]},
-            {"label": "output", "colour": "c5", "values": [row["output_tokens"] for row in rows]},
-        ],
-    }
+    length = 16 if by == "hour" else 10
+    labels = [row["period"][:length].replace("T", " ") for row in rows]
+    parts = {"input": "c7", "cache_read": "c3", "cache_write": "c4", "output": "c5"}
+    series = [
+        one(name.replace("_", " "), colour, [row[f"{name}_tokens"] for row in rows])
+        for name, colour in parts.items()
+    ]
     return Question(
         title=f"How much was used, {'hour by hour' if by == 'hour' else 'day by day'}?",
         rows=rows,
-        chart=chart,
-        more={"totals": queries.totals(wanted), "period_length": ":16" if by == "hour" else ":10"},
+        charts=(bars("Tokens", labels, series, unit="tokens", stacked=True), priced_and_not(labels, rows)),
+        more={"totals": queries.totals(wanted), "period_length": f":{length}"},
     )
 
 
 def _models(wanted: UsageFilter, project: Project) -> Question:
     rows = queries.by_model(wanted)
-    chart = {
-        "kind": "bar",
-        "horizontal": True,
-        "stacked": True,
-        "labels": [row["model"] for row in rows],
-        "unit": "usd",
-        "series": [
-            {"label": "cost", "colour": "c7", "values": [float(row["cost_usd"]) for row in rows]},
-        ],
-    }
-    return Question(title="Which models cost what, and how well are they cached?", rows=rows, chart=chart)
+    names = [row["model"] for row in rows]
+    labels = [
+        name if row["cost_usd"] else f"{name} — no price" for name, row in zip(names, rows, strict=True)
+    ]
+    cost = one("cost", "c7", [dollars(row["cost_usd"]) for row in rows])
+    charts = (
+        bars("Cost", labels, [cost], unit="usd", horizontal=True),
+        priced_and_not(names, rows, horizontal=True),
+    )
+    return Question(title="Which models cost what, and how well are they cached?", rows=rows, charts=charts)
 
 
 def _sections(wanted: UsageFilter, project: Project) -> Question:
@@ -137,22 +134,22 @@ def _sections(wanted: UsageFilter, project: Project) -> Question:
     rows = section_rows(uses)
     planned = {str(row["section"]): int(row["planned_average"]) for row in rows}
     used = {str(row["section"]): int(row["used_average"]) for row in rows}
-    chart = {
-        "kind": "bar",
-        "horizontal": True,
-        "labels": [name.replace("_", " ") for name in planned],
-        "unit": "tokens",
-        "series": [
-            {"label": "planned, average", "colour": "c14", "values": list(planned.values())},
-            {"label": "actual, average", "colour": "c7", "values": list(used.values())},
-        ],
-    }
+    series = [
+        one("planned, average", "c14", list(planned.values())),
+        one("actual, average", "c7", list(used.values())),
+    ]
+    labels = [name.replace("_", " ") for name in planned]
     more = {
         "heat_sections": list(planned),
         "heat": heat_map(uses),
         "suggestion": suggested_shares(planned, used) if wanted.profile_id else {},
     }
-    return Question(title="Do sections hold what was planned for them?", rows=rows, chart=chart, more=more)
+    return Question(
+        title="Do sections hold what was planned for them?",
+        rows=rows,
+        charts=(bars("Tokens", labels, series, unit="tokens", horizontal=True),),
+        more=more,
+    )
 
 
 def _over_budget(wanted: UsageFilter, project: Project) -> Question:
@@ -182,48 +179,57 @@ def _compaction(wanted: UsageFilter, project: Project) -> Question:
         }
         for row in newest
     ]
-    chart = {
-        "kind": "bar",
-        "labels": [row["name"] for row in reversed(rows)],
-        "unit": "tokens",
-        "series": [
-            {"label": "before", "colour": "c14", "values": [row["before_tokens"] for row in reversed(rows)]},
-            {"label": "after", "colour": "c3", "values": [row["after_tokens"] for row in reversed(rows)]},
-        ],
-    }
-    more = {"savings": queries.compaction_savings(wanted)}
-    return Question(title="What did compaction save?", rows=rows, chart=chart, more=more)
+    oldest_first = rows[::-1]
+    series = [
+        one("before", "c14", [row["before_tokens"] for row in oldest_first]),
+        one("after", "c3", [row["after_tokens"] for row in oldest_first]),
+    ]
+    return Question(
+        title="What did compaction save?",
+        rows=rows,
+        charts=(bars("Tokens", [row["name"] for row in oldest_first], series, unit="tokens"),),
+        more={"savings": queries.compaction_savings(wanted)},
+    )
 
 
 def _forecast(wanted: UsageFilter, project: Project) -> Question:
+    """The days that the forecast rests on, and what they mean for each cap of the project."""
     now = read_now()
     since = now - timedelta(days=FORECAST_DAYS)
-    days = queries.daily_spend(project.pk, since=since, zone=project.time_zone)
+    days = queries.daily_rows(project.pk, since=since, zone=project.time_zone)
+    spent = [row["spent"] for row in days]
+    rows = [_day(row) for row in days]
+    cost = one("spend", "c5", [dollars(row["cost_usd"]) for row in rows])
+    labels = [row["day"] for row in rows]
+    more = {
+        "forecast": forecast(spent, remaining_nano=None, now=now),
+        "lasting": _lasting(project, spent, now),
+    }
+    charts = (bars("Spend a day", labels, [cost], unit="usd"), priced_and_not(labels, rows))
+    return Question(title="How long will the money last?", rows=rows, charts=charts, more=more)
+
+
+def _day(row: Row) -> Row:
+    is_unpriced = row["unpriced"] == row["turns"]
+    return {
+        "day": f"{row['day']:%Y-%m-%d}",
+        "calls": row["turns"],
+        "cost_usd": None if is_unpriced else usd(row["spent"]),
+        "unpriced_calls": row["unpriced"],
+    }
+
+
+def _lasting(project: Project, spent: list[int], now: datetime) -> list[Row]:
+    """For each cap of the project: whether it lasts until its reset at the pace of these days."""
     caps = list(Cap.objects.of_project(project.pk).active().filter(scope="project"))
     views = window_views(caps, {project.pk: project.time_zone})
     rows = []
     for cap in caps:
         window = views[cap.pk]
-        found = forecast(days, remaining_nano=window.remaining_nano, now=now)
+        found = forecast(spent, remaining_nano=window.remaining_nano, now=now)
         lasts = found.exhausted_at is None or (window.resets_at and found.exhausted_at >= window.resets_at)
-        rows.append(
-            {
-                "cap": f"{cap.scope} {shown_scope_id(cap.scope, cap.scope_id)}",
-                "period": cap.period,
-                "remaining_nano": window.remaining_nano,
-                "resets_at": window.resets_at,
-                "exhausted_at": None if lasts else found.exhausted_at,
-                "enough_data": found.enough_data,
-            }
-        )
-    plain = forecast(days, remaining_nano=None, now=now)
-    chart = {
-        "kind": "bar",
-        "labels": [f"day {place}" for place in range(1, len(days) + 1)],
-        "unit": "usd",
-        "series": [{"label": "spend", "colour": "c5", "values": [nano / 10**9 for nano in days]}],
-    }
-    return Question(title="How long will the money last?", rows=rows, chart=chart, more={"forecast": plain})
+        rows.append({"cap": cap, "window": window, "ends": None if lasts else found.exhausted_at})
+    return rows
 
 
 TABS: dict[str, Callable[[UsageFilter, Project], Question]] = {

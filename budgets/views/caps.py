@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib import messages
@@ -13,6 +13,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_POST
 
 from budgets.core.caps import default_reserve
+from budgets.core.pace import Pace, pace_of
 from budgets.models import Balance, Cap, LedgerEntry, Scope
 from budgets.services import caps
 from budgets.services.cap_trials import try_cap
@@ -40,6 +41,19 @@ class CapRow:
     name: str
     window: WindowView
     history: tuple[Balance, ...]
+    now: datetime
+
+    @property
+    def pace(self) -> Pace:
+        """Of the running window, which is there as soon as something was spent in it."""
+        running = next((one for one in self.history if one.window_key == self.window.key), None)
+        return pace_of(
+            settled_nano=self.window.settled_nano,
+            remaining_nano=self.window.remaining_nano,
+            starts_at=running.starts_at if running else None,
+            ends_at=self.window.resets_at,
+            now=self.now,
+        )
 
     @property
     def is_warning(self) -> bool:
@@ -78,13 +92,14 @@ def cap_rows(project: Project) -> list[CapRow]:
     history: dict[str, list[Balance]] = {}
     for balance in Balance.objects.filter(cap__in=found).order_by("-starts_at", "-id")[:2000]:
         history.setdefault(balance.cap_id, []).append(balance)
-    names = _names(project.pk, found)
+    names, now = _names(project.pk, found), read_now()
     return [
         CapRow(
             cap=cap,
             name=names.get(cap.scope_id) or shown_scope_id(cap.scope, cap.scope_id),
             window=views[cap.pk],
             history=tuple(reversed(history.get(cap.pk, [])[:PAST_WINDOWS])),
+            now=now,
         )
         for cap in found
     ]
@@ -184,8 +199,8 @@ def _change(request: PageRequest, cap: Cap) -> HttpResponse:
 @page
 def raise_once(request: PageRequest, cap_id: str) -> HttpResponse:
     """More for the running window only."""
-    request.visitor.require("manage")
     cap = visible_cap(request, cap_id)
+    request.visitor.require("manage")
     caps.raise_cap(
         cap=cap,
         amount_nano=nano_from(request.POST.get("amount", "")),
@@ -199,7 +214,6 @@ def raise_once(request: PageRequest, cap_id: str) -> HttpResponse:
 @page
 def verify(request: PageRequest, cap_id: str) -> HttpResponse:
     """Shows that the cap really holds: a hold for more than is left, through the path that agents use."""
-    request.visitor.require("manage")
     cap = visible_cap(request, cap_id)
     request.visitor.require("manage")
     trial = try_cap(cap)

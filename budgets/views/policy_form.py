@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import copy
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from budgets.core.policy import Policy, parse_policy, problems
 from budgets.core.policy_schema import ACTIONS, BASES, FILLS, SIGNALS
+from budgets.views.policy_text import read_policy
 
 Document = dict[str, Any]
 SIZES = ("share_bp", "fixed_tokens", "words", "measured", "rest")
@@ -51,8 +51,8 @@ def draft_of(document: Document) -> Draft:
 
 
 def read_form(base: Document, fields: Mapping[str, str]) -> Draft:
-    """The document `base` with what the form says; a whole document pasted as JSON wins over the fields."""
-    pasted = fields.get("json", "").strip()
+    """The document `base` with what the form says; a whole document that was pasted wins over the fields."""
+    pasted = fields.get("policy", "").strip()
     if pasted:
         return _pasted(base, pasted)
     document = copy.deepcopy(base)
@@ -72,14 +72,20 @@ def read_form(base: Document, fields: Mapping[str, str]) -> Draft:
 
 def _pasted(base: Document, text: str) -> Draft:
     try:
-        document = json.loads(text)
+        draft = draft_of(read_policy(text))
     except ValueError as error:
-        return Draft(document=base, problems={"": f"is not JSON: {error}"}, policy=None)
-    return (
-        draft_of(document)
-        if isinstance(document, dict)
-        else Draft(document=base, problems={"": "must be an object"}, policy=None)
-    )
+        return Draft(document=base, problems={"": str(error)}, policy=None)
+    return draft if _fits_the_form(draft.document) else replace(draft, document=base)
+
+
+def _fits_the_form(document: Document) -> bool:
+    """Whether there are rows to show; what is wrong inside them stands beside their fields."""
+    rows = [document.get("sections", []), document.get("thresholds", [])]
+    if not all(isinstance(found, list) and all(isinstance(row, dict) for row in found) for found in rows):
+        return False
+    parts = [section.get("size", {}) for section in rows[0]]
+    parts += [document.get(name, {}) for name in ("window", "compaction")]
+    return all(isinstance(part, dict) for part in parts)
 
 
 def _read_section(section: Document, prefix: str, fields: Mapping[str, str]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from django.contrib import messages
@@ -20,6 +19,7 @@ from budgets.services.calculations import compare
 from budgets.services.in_use import users
 from budgets.services.profiles import current_revision
 from budgets.views.policy_form import CHOICES, Draft, changes, draft_of, read_form
+from budgets.views.policy_text import write_policy
 from budgets.views.replays import replay
 from kernel.errors import Invalid, NotFound
 from kernel.http.requests import request_id_of
@@ -102,7 +102,7 @@ def _editor(
         "sessions": sessions,
         "choices": CHOICES,
         "preview": preview_rows(profile, draft.policy),
-        "document": json.dumps(draft.document, indent=2, ensure_ascii=False),
+        "document": write_policy(draft.document),
     }
     return render(request, "budgets/editor.html", context, status=status)
 
@@ -184,8 +184,8 @@ def diff(request: PageRequest, profile_id: str) -> HttpResponse:
 @require_POST
 @page
 def publish(request: PageRequest, profile_id: str) -> HttpResponse:
-    request.visitor.require("manage")
     profile = visible_profile(request, profile_id)
+    request.visitor.require("manage")
     wanted = _revision(profile, request.POST.get("revision", ""))
     act = profiles.publish if wanted.number > current_revision(profile).number else profiles.roll_back
     act(profile=profile, author=author_of(request), number=wanted.number)
@@ -197,10 +197,8 @@ def publish(request: PageRequest, profile_id: str) -> HttpResponse:
 def export(request: PageRequest, profile_id: str) -> HttpResponse:
     profile = visible_profile(request, profile_id)
     revision = _revision(profile, request.GET.get("from", ""))
-    response = HttpResponse(
-        json.dumps(revision.policy, indent=2, ensure_ascii=False), content_type="application/json"
-    )
-    response["Content-Disposition"] = f'attachment; filename="{profile.name}-r{revision.number}.json"'
+    response = HttpResponse(write_policy(revision.policy), content_type="application/yaml")
+    response["Content-Disposition"] = f'attachment; filename="{profile.name}-r{revision.number}.yaml"'
     return response
 
 

@@ -79,3 +79,11 @@ def plain_name(name: str) -> str:
     """recent_messages as Recent messages."""
     words = name.replace("_", " ").replace("-", " ").strip()
     return words[:1].upper() + words[1:]
+
+
+def cap_name(scope: str, name: str, period: str, limit_nano: int) -> str:
+    """What it binds and how much: “session $5.00”, “model gpt-5 $20.00 a week”."""
+    # The id of a session or a key says nothing to people; a model has a name.
+    bound = f"{scope} {name}" if scope == "model" else scope
+    every = "" if period == "total" else f" an {period}" if period == "hour" else f" a {period}"
+    return f"{bound} {dollars(limit_nano)}{every}"

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 from django import template
-from django.utils.html import format_html
+from django.utils.html import format_html, json_script
 from django.utils.safestring import SafeString
 
 from budgets.core.remedies import TROUBLES
+from budgets.services.scopes import shown_scope_id
 from ctxbudget_site.console import wording
 from teams.pages import who_can
 
@@ -46,21 +48,29 @@ _STATES = {
 }
 
 
+_MOMENTS: dict[str, Callable[[datetime], str]] = {
+    "exact": lambda value: f"{value:%Y-%m-%d %H:%M} UTC",
+    "clock": lambda value: f"{value:%H:%M} UTC",
+    "span": lambda value: wording.span(datetime.now(UTC) - value),
+}
+
+
 @register.simple_tag
 def moment(value: datetime | None, style: str = "since") -> SafeString:
     """UTC in the markup; the browser shows it in the viewer's own zone."""
     if value is None:
         return format_html('<span class="quiet">{}</span>', "never" if style == "since" else "—")
-    text = wording.since(value) if style == "since" else f"{value:%Y-%m-%d %H:%M} UTC"
+    text = _MOMENTS.get(style, wording.since)(value)
     stamp = value.isoformat().replace("+00:00", "Z")
     return format_html('<time datetime="{}" data-style="{}" title="{}">{}</time>', stamp, style, stamp, text)
 
 
 @register.simple_tag
-def level_pill(level: str) -> SafeString:
+def level_pill(level: str, of: str = "") -> SafeString:
     sign, tone = _LEVELS.get(level, ("●", "calm"))
+    shown = f"{of} {level}" if of else level
     return format_html(
-        '<span class="pill {}"><span aria-hidden="true">{}</span> {}</span>', tone, sign, level
+        '<span class="pill {}"><span aria-hidden="true">{}</span> {}</span>', tone, sign, shown
     )
 
 
@@ -115,6 +125,12 @@ def turn_price(session: Any) -> int | None:
 
 
 @register.filter
+def cap_name(row: Any) -> str:
+    """A cap, or a question about one, as people call it."""
+    return wording.cap_name(row.scope, shown_scope_id(row.scope, row.scope_id), row.period, row.limit_nano)
+
+
+@register.filter
 def turns_for_a_dollar(turn_nano: int) -> int:
     return wording.NANO // turn_nano
 
@@ -131,6 +147,21 @@ def usd_text(text: str | None) -> str:
 @register.filter
 def ratio_text(ratio: float | None) -> str:
     return "—" if ratio is None else f"{ratio * 100:.0f} %"
+
+
+@register.filter
+def pointer_words(pointer: str) -> str:
+    """/sections/goal/size/share_bp as Goal: size, share bp."""
+    steps = [step.replace("_", " ") for step in pointer.strip("/").split("/")]
+    named = steps[1:] if steps[0] in ("sections", "thresholds") and len(steps) > 1 else steps
+    inner = ", ".join(named[1:])
+    return wording.plain_name(named[0]) + (f": {inner}" if inner else "")
+
+
+@register.filter
+def share_text(amount: int | str) -> str:
+    """Basis points as a percentage; what was typed and is no number is left to its problem."""
+    return wording.basis_points(amount) if isinstance(amount, int) else ""
 
 
 @register.filter
@@ -170,6 +201,12 @@ def with_query(context: dict[str, Any], **changes: Any) -> str:
         if value is not None and value != "":
             query[name] = value
     return f"?{query.urlencode()}" if query else "?"
+
+
+@register.simple_tag
+def chart_data(chart: dict[str, Any], number: int) -> SafeString:
+    """A chart for the browser, as JSON in the page: no script of the page's own."""
+    return json_script(chart, f"chart-{number}")
 
 
 @register.inclusion_tag("console/remedies.html")

@@ -11,6 +11,7 @@ from kernel.jobs import queue
 from sessions.models import AgentSession, Checkpoint
 from sessions.services import compaction, lifecycle, restores, scratch
 from sessions.services.checkpoints import write_checkpoint
+from sessions.services.erasure import erase_session
 from sessions.services.frames import frame_of
 from sessions.services.store import lock_session
 
@@ -49,6 +50,11 @@ def restore(*, project_id: str, session_id: str, number: str, author: Author) ->
     return undo
 
 
+def erase(*, project_id: str, session_id: str, author: Author) -> int:
+    """Every word of the session and its children, for good; returns how many sessions. It audits itself."""
+    return len(erase_session(project_id=project_id, ref=session_id, actor=author.actor))
+
+
 @transaction.atomic
 def dismiss_dead_end(*, project_id: str, session_id: str, note_id: str, author: Author) -> None:
     scratch.dismiss_dead_end(project_id=project_id, ref=session_id, note_id=note_id)
@@ -68,7 +74,12 @@ def cancel_job(*, project_id: str, job_id: str, author: Author) -> None:
 
 
 def _facts(session: AgentSession) -> dict[str, Any]:
-    return {"state": session.state, "model": session.model, "profile": session.profile.name}
+    return {
+        "state": session.state,
+        "model": session.model,
+        "profile": session.profile.name,
+        "pinned": session.pinned_revision_id is not None,
+    }
 
 
 def _record(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 from django.contrib import messages
@@ -10,8 +11,10 @@ from django.shortcuts import render
 from django.views.decorators.http import require_POST
 
 from budgets.core.errors import NoInputRoom
+from budgets.models import Profile
 from budgets.services.audit import Author
 from budgets.services.models import resolve_model
+from budgets.services.profiles import get_profile
 from kernel.errors import Invalid
 from kernel.http.requests import request_id_of
 from sessions.core.compaction import Refusal
@@ -74,35 +77,78 @@ def set_state(request: PageRequest, session: AgentSession) -> HttpResponse:
     return back_to(session)
 
 
+@require_POST
 @session_page
-def switch_model(request: PageRequest, session: AgentSession) -> HttpResponse:
-    """The fit first: what the new window leaves of the budget, and whether compaction becomes due."""
-    model = (request.POST if request.method == "POST" else request.GET).get("model", "").strip()
+def pin(request: PageRequest, session: AgentSession) -> HttpResponse:
+    """Holds the revision of now, or follows the profile again."""
+    request.visitor.require("manage")
+    wanted = request.POST.get("pinned") == "yes"
+    by_hand.change(
+        project_id=session.project_id,
+        session_id=session.pk,
+        change=Change(pin_revision=wanted),
+        author=author_of(request),
+    )
+    messages.success(
+        request, "The revision is pinned." if wanted else "The session follows its profile again."
+    )
+    return back_to(session)
+
+
+@session_page
+def erase(request: PageRequest, session: AgentSession) -> HttpResponse:
+    """Cannot be undone: what goes and what stays first, then the session's own name as confirmation."""
     if request.method == "POST":
         request.visitor.require("manage")
-        if not model:
-            raise Invalid("Name the model to switch to.", code="invalid_model")
-        by_hand.change(
-            project_id=session.project_id,
-            session_id=session.pk,
-            change=Change(model=model),
-            author=author_of(request),
-        )
-        messages.success(request, f"The session uses {model} now and was budgeted anew.")
+        if request.POST.get("name", "").strip() not in (str(session), session.pk):
+            raise Invalid("Type the session's name to erase it.", code="erase_not_confirmed")
+        count = by_hand.erase(project_id=session.project_id, session_id=session.pk, author=author_of(request))
+        messages.success(request, f"Erased: the words of {count} session{'s' if count > 1 else ''}.")
         return back_to(session)
+    context = {"session": session, "children": session.children.count()}
+    return render(request, "sessions/erase.html", context)
+
+
+@session_page
+def switch_model(request: PageRequest, session: AgentSession) -> HttpResponse:
+    """The fit first: what another window or plan leaves of the budget, and whether compaction becomes due."""
+    given = request.POST if request.method == "POST" else request.GET
+    model, profile = given.get("model", "").strip(), given.get("profile", "").strip()
+    if request.method == "POST":
+        request.visitor.require("manage")
+        return _switch(request, session, Change(model=model or None, profile=profile or None))
+    profiles = Profile.objects.of_project(session.project_id).order_by("name")
     context = {
         "session": session,
-        "model": model,
+        "model": model or session.model,
+        "profile": profile or session.profile.name,
+        "profiles": profiles,
         "now": frame_of(session),
-        "fit": _fit(session, model) if model else None,
+        "fit": _fit(session, model or session.model, profile) if model or profile else None,
     }
     return render(request, "sessions/switch.html", context)
 
 
-def _fit(session: AgentSession, model: str) -> dict[str, Any]:
+def _switch(request: PageRequest, session: AgentSession, wanted: Change) -> HttpResponse:
+    if wanted.model is None and wanted.profile is None:
+        raise Invalid("Name the model or the profile to switch to.", code="invalid_model")
+    changed = by_hand.change(
+        project_id=session.project_id, session_id=session.pk, change=wanted, author=author_of(request)
+    )
+    said = f"The session uses {changed.model} and {changed.profile.name} now and was budgeted anew."
+    messages.success(request, said)
+    return back_to(session)
+
+
+def _fit(session: AgentSession, model: str, profile: str) -> dict[str, Any]:
+    """Measured on a copy: nothing of the session is changed by looking."""
+    trial = copy.copy(session)
+    if profile and profile != session.profile.name:
+        trial.profile = get_profile(project_id=session.project_id, ref=profile)
+        trial.pinned_revision = None
     resolved = resolve_model(project_id=session.project_id, name=model)
     try:
-        frame = frame_of(session, model=model)
+        frame = frame_of(trial, model=model)
     except NoInputRoom as problem:
         return {"refusal": problem.detail, "resolved": resolved}
     return {

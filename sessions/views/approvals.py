@@ -11,12 +11,12 @@ from django.views.decorators.http import require_POST
 
 from budgets.services.scopes import shown_scope_id
 from budgets.views.money import nano_from
-from kernel.errors import NotFound, ProblemError
+from kernel.errors import ProblemError
 from sessions.models import Approval
 from sessions.services import approvals
 from sessions.services.approvals import Approver
 from sessions.views.actions import author_of
-from teams.pages import PageRequest, page
+from teams.pages import PageRequest, page, visible_row
 
 HISTORY = 50
 MAX_DECIDED = 100
@@ -38,7 +38,6 @@ def listing(request: PageRequest) -> HttpResponse:
 def detail(request: PageRequest, approval_id: str) -> HttpResponse:
     """Where the link of a notification leads: the question with its figures, and the answer as a form."""
     approval = _visible(request, approval_id)
-    request.visitor = request.visitor.at(approval.project_id)
     return render(request, "sessions/approval.html", {"question": shown(approval)})
 
 
@@ -64,7 +63,7 @@ def decline(request: PageRequest, approval_id: str) -> HttpResponse:
 @require_POST
 @page
 def decide_many(request: PageRequest) -> HttpResponse:
-    decided = 0
+    project_id, decided = request.visitor.project.pk, 0
     for approval_id in request.POST.getlist("approval")[:MAX_DECIDED]:
         try:
             _decide(request, _visible(request, approval_id))
@@ -73,7 +72,7 @@ def decide_many(request: PageRequest) -> HttpResponse:
             messages.error(request, problem.detail)
     if decided:
         messages.success(request, f"{decided} decided.")
-    return HttpResponseRedirect(f"/approvals?project={request.visitor.project.pk}")
+    return HttpResponseRedirect(f"/approvals?project={project_id}")
 
 
 def _decide(request: PageRequest, approval: Approval) -> None:
@@ -94,11 +93,7 @@ def shown(row: Approval) -> dict[str, Any]:
 
 
 def _visible(request: PageRequest, approval_id: str) -> Approval:
-    rows = Approval.objects.select_related("session").filter(project_id__in=request.visitor.project_ids)
-    found = rows.filter(pk=approval_id).first() if "\x00" not in approval_id else None
-    if found is None:
-        raise NotFound()
-    return found
+    return visible_row(request, Approval.objects.select_related("session"), approval_id)
 
 
 def _approver(request: PageRequest) -> Approver:

@@ -15,6 +15,7 @@ CELLS = 200
 COLUMNS = 40
 CELL = 10  # SVG units from one cell to the next
 GAP = 2
+BAR = 1000
 # Colours go by name, so that a section looks the same on every page.
 COLOURS = {name: place for place, name in enumerate(PURPOSES, start=1)}
 OTHER_COLOURS = (9, 10, 11, 12)
@@ -58,6 +59,16 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """A part of a bar of 1000 units, the whole window."""
+
+    x: int
+    width: int
+    colour: int
+    title: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Composition:
     """`rows` sum to `used`; the page says so."""
 
@@ -75,6 +86,17 @@ class Composition:
     @property
     def widest(self) -> int:
         return max((max(row.used, row.planned or 0) for row in self.rows), default=1) or 1
+
+    @property
+    def bars(self) -> dict[str, list[Piece]]:
+        """The same window twice, one above the other: what is in it, and what was planned."""
+        actual = [(row, row.used) for row in self.rows]
+        planned = [(row, row.planned or 0) for row in self.rows]
+        return {"actual": _pieces(actual, self.window), "planned": _pieces(planned, self.window)}
+
+    @property
+    def usable_x(self) -> int:
+        return min(BAR, self.total * BAR // self.window)
 
     @property
     def columns(self) -> int:
@@ -178,6 +200,17 @@ def _outside(name: str, used: int, source: str, colour: int) -> Row:
     return Row(
         name=name, purpose=_EXTRA_PURPOSES[name], used=used, planned=None, source=source, colour=colour
     )
+
+
+def _pieces(parts: Sequence[tuple[Row, int]], window: int) -> list[Piece]:
+    """Edges are rounded, not widths, so that pieces meet and end where their sum does."""
+    pieces, end = [], 0
+    for row, tokens in parts:
+        left, end = end, end + tokens
+        x, right = min(BAR, left * BAR // window), min(BAR, end * BAR // window)
+        if right > x:
+            pieces.append(Piece(x=x, width=right - x, colour=row.colour, title=row.name))
+    return pieces
 
 
 def map_cells(rows: Sequence[Row], *, total: int, window: int) -> list[Cell]:

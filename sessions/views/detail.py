@@ -107,8 +107,7 @@ def _open_question(session: AgentSession) -> dict[str, Any] | None:
     approval = pending.select_related("session").filter(cap_id=session.paused_by_cap).first()
     if approval is None:
         return None
-    last = session.turn_rows.order_by("-number").values_list("number", "cost_nano").first()
-    return {"row": approval, "last_turn": last[0] if last else None, "others": _others(approval, session)}
+    return {"row": approval, "others": _others(approval, session)}
 
 
 def _others(approval: Approval, session: AgentSession) -> int:

@@ -27,13 +27,23 @@ COLUMNS = (
 
 @session_page
 def messages(request: PageRequest, session: AgentSession) -> StreamingHttpResponse:
-    rows = Message.objects.filter(session=session).order_by("seq").iterator(chunk_size=500)
-    lines = (json.dumps(_message(row, session)).encode() + b"\n" for row in rows)
-    return streamed(lines, "application/x-ndjson", f"{session.pk}.jsonl")
+    return streamed(_lines([session]), "application/x-ndjson", f"{session.pk}.jsonl")
+
+
+def chosen_messages(sessions: Iterable[AgentSession]) -> StreamingHttpResponse:
+    """Several sessions in one file, one after the other; each line names its own."""
+    return streamed(_lines(sessions), "application/x-ndjson", "sessions.jsonl")
+
+
+def _lines(sessions: Iterable[AgentSession]) -> Iterator[bytes]:
+    for session in sessions:
+        for row in Message.objects.filter(session=session).order_by("seq").iterator(chunk_size=500):
+            yield json.dumps(_message(row, session)).encode() + b"\n"
 
 
 def _message(row: Message, session: AgentSession) -> dict[str, Any]:
     return {
+        "session": session.pk,
         "seq": row.seq,
         "role": row.role,
         "state": message_state(row.seq, session),

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
 from difflib import get_close_matches
+from zoneinfo import ZoneInfo
 
 from django.db.models import Q
 
@@ -20,6 +22,7 @@ class Field:
     column: str
     is_number: bool = False
     scale: int = 1
+    is_day: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,8 +32,10 @@ class Filter:
     terms: tuple[str, ...]
 
 
-def parse_filter(text: str, fields: Mapping[str, Field], *, words: tuple[str, ...]) -> Filter:
-    """Free words are looked for in the columns `words`."""
+def parse_filter(
+    text: str, fields: Mapping[str, Field], *, words: tuple[str, ...], zone: str = "UTC"
+) -> Filter:
+    """Free words are looked for in the columns `words`; days are those of `zone`."""
     condition, problems = Q(), []
     terms = tuple(text.replace("\x00", "").split())
     for term in terms:
@@ -40,9 +45,10 @@ def parse_filter(text: str, fields: Mapping[str, Field], *, words: tuple[str, ..
         elif parts["field"] not in fields:
             problems.append(_unknown(parts["field"], fields))
         else:
-            wanted = _condition(fields[parts["field"]], parts["sign"] or "", parts["value"])
+            field = fields[parts["field"]]
+            wanted = _condition(field, parts["sign"] or "", parts["value"], zone)
             if wanted is None:
-                problems.append(f"“{term}” needs a number.")
+                problems.append(f"“{term}” needs {'a day like 2026-01-31' if field.is_day else 'a number'}.")
             else:
                 condition &= ~wanted if parts["minus"] else wanted
     return Filter(condition=condition, problems=tuple(problems), terms=terms)
@@ -55,7 +61,9 @@ def _any_word(word: str, columns: tuple[str, ...]) -> Q:
     return found
 
 
-def _condition(field: Field, sign: str, value: str) -> Q | None:
+def _condition(field: Field, sign: str, value: str, zone: str) -> Q | None:
+    if field.is_day:
+        return _ran_on(value, zone) if not sign else None
     if not field.is_number:
         return Q(**{f"{field.column}__iexact": value}) if not sign else None
     number = _number(value, field.scale)
@@ -63,6 +71,15 @@ def _condition(field: Field, sign: str, value: str) -> Q | None:
         return None
     lookup = _LOOKUPS[sign]
     return Q(**{f"{field.column}__{lookup}" if lookup else field.column: number})
+
+
+def _ran_on(text: str, zone: str) -> Q | None:
+    """What had begun and was not over yet on that day."""
+    try:
+        begins = datetime.combine(date.fromisoformat(text), time(), ZoneInfo(zone))
+        return Q(created_at__lt=begins + timedelta(days=1), last_activity_at__gte=begins)
+    except (ValueError, OverflowError):
+        return None
 
 
 def _number(text: str, scale: int) -> int | None:

@@ -7,12 +7,11 @@ from django.http import HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.views.decorators.http import require_POST
 
-from kernel.errors import NotFound
 from kernel.jobs import liveness
 from kernel.models import Job
 from sessions.services import by_hand
 from sessions.views.actions import author_of
-from teams.pages import PageRequest, page
+from teams.pages import PageRequest, page, visible_row
 
 PAGE = 50
 
@@ -50,12 +49,7 @@ def outcome(job: Job) -> str:
 @require_POST
 @page
 def change(request: PageRequest, job_id: str) -> HttpResponse:
-    request.visitor.require("manage")
-    rows = Job.objects.filter(project_id__in=request.visitor.project_ids)
-    job = rows.filter(pk=job_id).first() if "\x00" not in job_id else None
-    if job is None:
-        raise NotFound()
-    request.visitor = request.visitor.at(job.project_id)
+    job = visible_row(request, Job.objects.all(), job_id)
     request.visitor.require("manage")
     act = by_hand.cancel_job if request.POST.get("action") == "cancel" else by_hand.retry_job
     act(project_id=job.project_id, job_id=job.pk, author=author_of(request))

@@ -8,18 +8,18 @@ from typing import Any
 
 from django.contrib import messages
 from django.db.models import Count, Q
-from django.http import HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.http import HttpResponseBase, HttpResponseRedirect
 from django.shortcuts import render
 from django.views.decorators.http import require_POST
 
 from budgets.services.models import remember_cards
-from kernel.errors import ProblemError
+from kernel.errors import Invalid, ProblemError
 from sessions.models import AgentSession
 from sessions.services import by_hand
 from sessions.services.frames import Frame, frame_of
 from sessions.services.lifecycle import Change
 from sessions.views.actions import author_of
-from sessions.views.exports import sessions_csv
+from sessions.views.exports import chosen_messages, sessions_csv
 from sessions.views.filtering import Field, parse_filter
 from sessions.views.masking import masks_secrets
 from teams.models import ApiKey
@@ -40,6 +40,7 @@ FIELDS = {
     "input": Field(column="input_tokens", is_number=True),
     "output": Field(column="output_tokens", is_number=True),
     "cost": Field(column="spent_nano", is_number=True, scale=NANO),
+    "day": Field(column="created_at", is_day=True),
 }
 WORDS = ("external_id", "task", "id")
 STATES = tuple(AgentSession.State.values)
@@ -67,7 +68,7 @@ class SessionRow:
 @masks_secrets
 def listing(request: PageRequest) -> HttpResponseBase:
     project = request.visitor.project
-    wanted = parse_filter(request.GET.get("q", ""), FIELDS, words=WORDS)
+    wanted = parse_filter(request.GET.get("q", ""), FIELDS, words=WORDS, zone=project.time_zone)
     state, parent = request.GET.get("state", ""), request.GET.get("parent", "")
     rows = AgentSession.objects.of_project(project.pk).filter(wanted.condition)
     rows = rows.filter(state=state) if state in STATES else rows
@@ -130,11 +131,14 @@ def _a_key_prefix(project_id: str) -> str | None:
 
 @require_POST
 @page
-def bulk(request: PageRequest) -> HttpResponse:
+def bulk(request: PageRequest) -> HttpResponseBase:
     """The same action on many sessions; each succeeds or fails for itself, and the page says which."""
     request.visitor.require("manage")
     ids = request.POST.getlist("session")[:MAX_BULK]
     action = request.POST.get("action", "")
+    if action == "export" and ids:
+        rows = AgentSession.objects.of_project(request.visitor.project.pk)
+        return chosen_messages(rows.filter(pk__in=ids).order_by("pk"))
     done, refused = 0, []
     for session_id in ids:
         try:
@@ -164,3 +168,14 @@ def _apply(action: str, request: PageRequest, session_id: str) -> None:
     elif action in ("pause", "resume"):
         state = AgentSession.State.PAUSED if action == "pause" else AgentSession.State.ACTIVE
         by_hand.change(**target, change=Change(state=state))
+    elif action == "erase":
+        _erase(request, target)
+    else:
+        raise Invalid("Choose one of the actions.", code="unknown_action")
+
+
+def _erase(request: PageRequest, target: dict[str, Any]) -> None:
+    """The one action that cannot be undone asks for a word."""
+    if request.POST.get("confirm", "").strip().lower() != "erase":
+        raise Invalid("Type erase to erase content for good.", code="erase_not_confirmed")
+    by_hand.erase(**target)

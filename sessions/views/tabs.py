@@ -61,6 +61,8 @@ def _composition(session: AgentSession, frame: Frame, query: Query) -> Context:
         "composition": compose_report(stored.report) if stored else compose(session, frame, source=source),
         "assembly": stored,
         "assemblies": newest,
+        "earlier": (stored.number - 1 if stored else newest) or None,
+        "later": stored.number + 1 if stored and stored.number < newest else None,
         "section": section,
         "largest": _largest(session, frame, section) if section and not stored else None,
     }

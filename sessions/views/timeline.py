@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -15,15 +16,19 @@ from sessions.views.composition import UNSEEN, colours_of
 
 WIDTH, HEIGHT, LANE = 1000, 260, 60
 MAX_TURNS = 200
+MARK_STEP = 18  # from one mark to the next below it, where several fall on one turn
+LABEL_STEP = 17  # the least distance at which two labels can be read
+TICKS = 6
+# What is marked, and the letter that stands for it in the picture.
 _MARKS = {
-    "COMPACTED": "compaction",
-    "CHECKPOINT_WRITE": "checkpoint",
-    "COST_WARNING": "cost warning",
-    "COST_LIMIT": "cost limit",
-    "MODEL_SWITCHED": "model switch",
-    "PROFILE_CHANGED": "profile change",
-    "APPROVED": "approved",
-    "DECLINED": "declined",
+    "COMPACTED": ("compaction", "C"),
+    "CHECKPOINT_WRITE": ("checkpoint", "K"),
+    "COST_WARNING": ("cost warning", "!"),
+    "COST_LIMIT": ("cost limit", "$"),
+    "MODEL_SWITCHED": ("model switch", "M"),
+    "PROFILE_CHANGED": ("profile change", "P"),
+    "APPROVED": ("approved", "+"),
+    "DECLINED": ("declined", "−"),
 }
 
 
@@ -38,17 +43,35 @@ class Band:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
+    """A limit; its label is moved where another one would lie over it."""
+
     name: str
     y: int
     tokens: int
+    label_y: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
+    """What happened at a turn; the mark of a compaction is as high as what it removed."""
+
     kind: str
-    title: str
+    letter: str
+    turn: int
     x: int
     y: int
+    removed: int | None = None
+
+    @property
+    def title(self) -> str:
+        removed = "" if self.removed is None else f", {self.removed:,} tokens removed"
+        return f"{self.kind} at turn {self.turn}{removed}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tick:
+    x: int
+    turn: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +104,33 @@ class Timeline:
     lane: int = LANE
     is_cut: bool = False
     colours: dict[str, int] = field(default_factory=dict)
+    ticks: tuple[Tick, ...] = ()
+
+    @property
+    def most_nano(self) -> int | None:
+        """The dearest turn, which the money below is drawn against; None where no turn has a price."""
+        return max((spend.nano for spend in self.spends if spend.nano is not None), default=None)
+
+    @property
+    def marks_height(self) -> int:
+        """Room for the marks between the sections and the money."""
+        return max((mark.y for mark in self.marks if mark.removed is None), default=0) + MARK_STEP
+
+    @property
+    def lane_top(self) -> int:
+        return self.height + 26 + (self.marks_height if self.marks else 0)
+
+    @property
+    def full_height(self) -> int:
+        return self.lane_top + self.lane + 16
+
+    @property
+    def marks_by_kind(self) -> list[tuple[str, str, list[Mark]]]:
+        """The same as words: each kind with its letter and its turns."""
+        kinds: dict[tuple[str, str], list[Mark]] = {}
+        for mark in self.marks:
+            kinds.setdefault((mark.kind, mark.letter), []).append(mark)
+        return [(kind, letter, marks) for (kind, letter), marks in kinds.items()]
 
 
 def read_timeline(session: AgentSession, frame: Frame) -> Timeline:
@@ -124,23 +174,41 @@ def _drawn(moments: list[Moment], signals: list[Signal], frame: Frame, *, is_cut
     peak = max(used, ceiling) * 105 // 100
     colours = {**colours_of([n for n in names if n not in (UNSEEN, "used")]), UNSEEN: 14, "used": 7}
     xs = _places(len(moments))
-    lines = [Line(name="usable budget", tokens=frame.total, y=_y(frame.total, peak))]
-    if frame.context_window <= peak:
-        lines.append(Line(name="window", tokens=frame.context_window, y=_y(frame.context_window, peak)))
-    for threshold in frame.policy.thresholds:
-        if threshold.action == "compact":
-            limit = _limit(threshold, frame)
-            lines.append(Line(name="compaction", tokens=limit, y=_y(limit, peak)))
     return Timeline(
         bands=tuple(_bands(moments, names, colours, xs, peak)),
-        lines=tuple(lines),
+        lines=tuple(_lines(frame, peak)),
         marks=tuple(_marks(moments, signals, xs, peak)),
         spends=tuple(_spends(moments, xs)),
         moments=tuple(reversed(moments)),
         names=names,
         is_cut=is_cut,
         colours=colours,
+        ticks=tuple(_ticks(moments, xs)),
     )
+
+
+def _lines(frame: Frame, peak: int) -> list[Line]:
+    """The window, what of it is usable, and the thresholds of the profile, from the top."""
+    limits = {"usable budget": frame.total}
+    if frame.context_window <= peak:
+        limits["window"] = frame.context_window
+    for threshold in frame.policy.thresholds:
+        if threshold.action in ("warn", "compact"):
+            name = "compaction" if threshold.action == "compact" else "warning"
+            limits[name] = min(_limit(threshold, frame), limits.get(name, peak))
+    lines, lowest = [], -LABEL_STEP
+    for name, tokens in sorted(limits.items(), key=lambda limit: -limit[1]):
+        y = _y(tokens, peak)
+        lowest = max(y, lowest + LABEL_STEP)
+        lines.append(Line(name=name, tokens=tokens, y=y, label_y=lowest))
+    return lines
+
+
+def _ticks(moments: Sequence[Moment], xs: Sequence[int]) -> list[Tick]:
+    """The first turn, the last, and a few between them."""
+    last = len(moments) - 1
+    places = sorted({last * number // (TICKS - 1) for number in range(TICKS)})
+    return [Tick(x=xs[place], turn=moments[place].turn.number) for place in places]
 
 
 def _limit(threshold: Any, frame: Frame) -> int:
@@ -174,14 +242,24 @@ def _bands(
 
 def _marks(moments: Sequence[Moment], signals: Sequence[Signal], xs: Sequence[int], peak: int) -> list[Mark]:
     times = [moment.turn.created_at for moment in moments]
-    marks = []
+    marks, taken = [], Counter[int]()
     for signal in signals:
         place = min(bisect_left(times, signal.created_at), len(times) - 1)
-        removed = signal.payload.get("before", 0) - signal.payload.get("after", 0)
-        height = removed if signal.kind == "COMPACTED" else peak * 5 // 100
-        title = _MARKS[signal.kind] + (f": {removed:,} tokens removed" if signal.kind == "COMPACTED" else "")
-        marks.append(Mark(kind=_MARKS[signal.kind], title=title, x=xs[place], y=_y(min(height, peak), peak)))
+        kind, letter = _MARKS[signal.kind]
+        removed = _removed(signal)
+        if removed is None:
+            y, taken[place] = taken[place] * MARK_STEP, taken[place] + 1
+        else:
+            y = _y(min(removed, peak), peak)
+        turn = moments[place].turn.number
+        marks.append(Mark(kind=kind, letter=letter, turn=turn, x=xs[place], y=y, removed=removed))
     return marks
+
+
+def _removed(signal: Signal) -> int | None:
+    if signal.kind != "COMPACTED":
+        return None
+    return int(signal.payload.get("before", 0)) - int(signal.payload.get("after", 0))
 
 
 def _spends(moments: Sequence[Moment], xs: Sequence[int]) -> list[Spend]:

@@ -15,6 +15,8 @@ urlpatterns = [
     path("sessions/<str:session_id>/checkpoint", actions.checkpoint),
     path("sessions/<str:session_id>/state", actions.set_state),
     path("sessions/<str:session_id>/model", actions.switch_model),
+    path("sessions/<str:session_id>/pin", actions.pin),
+    path("sessions/<str:session_id>/erase", actions.erase),
     path("sessions/<str:session_id>/export", exports.messages),
     path("sessions/<str:session_id>/diff", actions.diff),
     path("sessions/<str:session_id>/restore/<str:number>", actions.restore),

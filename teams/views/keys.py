@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST
 from kernel.clock import read_now
 from kernel.errors import NotFound
 from teams.models import ApiKey, Membership, Scope
-from teams.pages import PageRequest, page
+from teams.pages import PageRequest, page, visible_row
 from teams.services import NewKey, create_api_key, revoke_api_key, rotate_api_key
 
 OVERLAP = timedelta(hours=24)
@@ -66,8 +66,8 @@ def _member(request: PageRequest, username: str) -> User:
 @require_POST
 @page
 def rotate(request: PageRequest, key_id: str) -> HttpResponse:
-    request.visitor.require("manage")
     key = _visible(request, key_id)
+    request.visitor.require("manage")
     created = rotate_api_key(key=key, actor=request.visitor.actor, overlap=OVERLAP)
     messages.success(request, f"{key.prefix}… keeps working for 24 hours.")
     return _shown(request, created)
@@ -76,21 +76,12 @@ def rotate(request: PageRequest, key_id: str) -> HttpResponse:
 @require_POST
 @page
 def revoke(request: PageRequest, key_id: str) -> HttpResponse:
-    request.visitor.require("manage")
     key = _visible(request, key_id)
+    request.visitor.require("manage")
     revoke_api_key(key=key, actor=request.visitor.actor)
     messages.success(request, f"{key.prefix}… works no longer.")
     return HttpResponseRedirect(f"/keys?project={key.project_id}")
 
 
 def _visible(request: PageRequest, key_id: str) -> ApiKey:
-    rows = ApiKey.objects.select_related("project", "acts_for")
-    found = (
-        rows.filter(pk=key_id, project_id__in=request.visitor.project_ids).first()
-        if "\x00" not in key_id
-        else None
-    )
-    if found is None:
-        raise NotFound()
-    request.visitor = request.visitor.at(found.project_id)
-    return found
+    return visible_row(request, ApiKey.objects.select_related("project", "acts_for"), key_id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,22 +24,33 @@ WIDTH, HEIGHT = 1440, 900
 PHONE_WIDTH, PHONE_HEIGHT = 390, 844
 START_SECONDS = 60
 
-# A name for the picture, and how a person gets to the page from the overview.
+# A name for the picture, and how a person gets there: an address, then links by their words; "to …" scrolls.
+SESSION = ["/sessions", "refund-flow"]
 PAGES = {
     "overview": ["/"],
     "sessions": ["/sessions"],
-    "session": ["/sessions", "refund-flow"],
-    "session-timeline": ["/sessions", "refund-flow", "Timeline"],
-    "session-messages": ["/sessions", "refund-flow", "Messages"],
-    "session-checkpoints": ["/sessions", "refund-flow", "Checkpoints"],
-    "session-turns": ["/sessions", "refund-flow", "Turns"],
-    "session-scratch": ["/sessions", "refund-flow", "Scratch"],
-    "session-signals": ["/sessions", "refund-flow", "Signals"],
+    "nothing-matches": ["/sessions?q=model:none"],
+    "session": SESSION,
+    "session-replay": [*SESSION, "‹"],
+    "session-timeline": [*SESSION, "Timeline"],
+    "session-messages": [*SESSION, "Messages"],
+    "session-checkpoints": [*SESSION, "Checkpoints"],
+    "session-turns": [*SESSION, "Turns"],
+    "session-scratch": [*SESSION, "Scratch"],
+    "session-signals": [*SESSION, "Signals"],
+    "compact": [*SESSION, "Compact now"],
+    "switch": [*SESSION, "Switch model"],
+    "erase": [*SESSION, "Erase content"],
+    "restore": [*SESSION, "Checkpoints", "Restore"],
+    "diff": [*SESSION, "Checkpoints", "press Show what changed"],
     "approvals": ["/approvals"],
     "profiles": ["/profiles"],
     "profile-editor": ["/profiles", "refunds-team"],
+    "profile-preview": ["/profiles", "refunds-team", "to What every model gets"],
+    "profile-diff": ["/profiles", "refunds-team", "Compare"],
     "caps": ["/caps"],
     "cap": ["/caps", "Project"],
+    "cap-new": ["/caps/new"],
     "models": ["/models"],
     "model": ["/models", "claude-sonnet-4-5"],
     "analytics": ["/analytics"],
@@ -49,8 +61,10 @@ PAGES = {
     "analytics-compaction": ["/analytics", "Compaction savings"],
     "jobs": ["/jobs"],
     "keys": ["/keys"],
+    "key-new": ["/keys", "to Make the key"],
     "webhooks": ["/webhooks"],
     "webhook": ["/webhooks", "hooks.example"],
+    "webhook-new": ["/webhooks", "to Make the webhook"],
     "members": ["/members"],
     "audit": ["/audit"],
     "settings": ["/settings"],
@@ -59,7 +73,7 @@ PAGES = {
 }
 
 # What people open when a phone rings.
-ON_A_PHONE = ("overview", "session", "approvals")
+ON_A_PHONE = ("overview", "session", "approvals", "profile-editor")
 
 
 def main() -> int:
@@ -107,16 +121,34 @@ def _take_all(url: str, folder: Path) -> None:
             context = browser.new_context(
                 viewport={"width": WIDTH, "height": HEIGHT}, locale="en-GB", timezone_id="UTC"
             )
-            page = context.new_page()
-            _sign_in(page, url, password)
             context.add_cookies([{"name": "theme", "value": theme, "url": url}])
-            for name, way in PAGES.items():
-                _take(page, url, way, FOLDER / f"{name}-{theme}.png")
-            page.set_viewport_size({"width": PHONE_WIDTH, "height": PHONE_HEIGHT})
-            for name in ON_A_PHONE:
-                _take(page, url, PAGES[name], FOLDER / f"{name}-phone-{theme}.png")
+            _take_theme(context.new_page(), url, password, theme)
             context.close()
         browser.close()
+    _shrink()
+
+
+def _take_theme(page: Page, url: str, password: str, theme: str) -> None:
+    """Before signing in, then everything, then what changes something or leaves the project."""
+    _take(page, url, ["/login"], f"login-{theme}")
+    _sign_in(page, url, password)
+    for name, way in PAGES.items():
+        _take(page, url, way, f"{name}-{theme}")
+    page.set_viewport_size({"width": PHONE_WIDTH, "height": PHONE_HEIGHT})
+    for name in ON_A_PHONE:
+        _take(page, url, PAGES[name], f"{name}-phone-{theme}")
+    page.set_viewport_size({"width": WIDTH, "height": HEIGHT})
+    _take(page, url, _invited(page, url, f"nora-{theme}"), f"invitation-{theme}")
+    # The project that every installation starts with has no session yet.
+    _take(page, url, ["/", "demo"], f"first-use-{theme}")
+
+
+def _invited(page: Page, url: str, name: str) -> list[str]:
+    """The link that a new member opens to choose a password."""
+    page.goto(f"{url}/members")
+    page.fill("#username", name)
+    page.click("button:has-text('Invite')")
+    return [page.inner_text("#link").strip().removeprefix(url)]
 
 
 def _sign_in(page: Page, url: str, password: str) -> None:
@@ -127,14 +159,32 @@ def _sign_in(page: Page, url: str, password: str) -> None:
     page.click("main >> text=shop")
 
 
-def _take(page: Page, url: str, way: list[str], path: Path) -> None:
+def _take(page: Page, url: str, way: list[str], name: str) -> None:
     page.goto(url + way[0])
     for step in way[1:]:
-        page.click(f"main a:has-text('{step}') >> nth=0")
+        _go(page, step)
         page.wait_for_load_state()
     page.wait_for_timeout(400)
-    page.screenshot(path=str(path))
-    print(path.relative_to(REPOSITORY))
+    page.screenshot(path=str(FOLDER / f"{name}.png"))
+    print(f"docs/screenshots/{name}.png")
+
+
+def _go(page: Page, step: str) -> None:
+    if step.startswith("to "):
+        page.locator(f"main :text-is('{step[3:]}')").first.scroll_into_view_if_needed()
+    elif step.startswith("press "):
+        page.click(f"main button:has-text('{step[6:]}') >> nth=0")
+    else:
+        page.click(f"main a:has-text('{step}') >> nth=0")
+
+
+def _shrink() -> None:
+    """A third of the size where pngquant is installed; the pictures are the same to the eye."""
+    if shutil.which("pngquant"):
+        pictures = [str(path) for path in FOLDER.glob("*.png")]
+        command = ["pngquant", "--force", "--skip-if-larger", "--ext", ".png", "--quality", "70-95"]
+        # 98 and 99 say that a picture would not become smaller or good enough, and was left.
+        subprocess.run([*command, *pictures], check=False)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ POSTED = {
     "sessions/bulk",
     "sessions/<str:session_id>/checkpoint",
     "sessions/<str:session_id>/state",
+    "sessions/<str:session_id>/pin",
     "sessions/<str:session_id>/dead-ends/<str:note_id>/dismiss",
     "approvals/decide",
     "approvals/<str:approval_id>/approve",
@@ -69,7 +70,12 @@ def pages_of(tenant: Tenant) -> list[str]:
     pages = [address(route, tenant) for route in routes]
     pages += [f"/sessions/{tenant.session.pk}?tab={tab}" for tab in SESSION_TABS]
     pages += [f"/analytics?tab={tab}" for tab in ANALYTICS_TABS]
-    pages += [f"/sessions/{tenant.session.pk}/model?model=gpt-4", "/models?name=gpt-5", "/models?q=sonnet"]
+    pages += [f"/sessions/{tenant.session.pk}/model?model=gpt-4"]
+    pages += [
+        f"/sessions/{tenant.session.pk}/model?profile={tenant.profile.name}",
+        "/models?name=gpt-5",
+        "/models?q=sonnet",
+    ]
     pages += [f"/sessions/{tenant.session.pk}?tab=composition&section=recent_messages"]
     pages += [f"/sessions/{tenant.session.pk}?tab=composition&at=1"]
     pages += [f"/sessions/{tenant.session.pk}?tab=checkpoints&checkpoint=1"]

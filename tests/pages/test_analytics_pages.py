@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -23,15 +25,47 @@ def test_every_table_can_be_taken_away(acme: Tenant, browser: Client, tab: str) 
     rows = list(csv.DictReader(io.StringIO(export(browser, f"/analytics?tab={tab}&format=csv"))))
     lines = export(browser, f"/analytics?tab={tab}&format=jsonl").splitlines()
     assert len(rows) == len(lines)
-    if tab != "forecast":
-        assert set(rows[0]) == set(json.loads(lines[0]))
+    assert set(rows[0]) == set(json.loads(lines[0]))
 
 
 @pytest.mark.parametrize("tab", ANALYTICS_TABS)
 def test_a_chart_always_has_its_table(acme: Tenant, browser: Client, tab: str) -> None:
+    """A bar per row of the table: neither shows what the other does not."""
     html = browser.get(f"/analytics?tab={tab}").content.decode()
-    if "data-chart" in html:
+    rows = len(export(browser, f"/analytics?tab={tab}&format=jsonl").splitlines())
+    for chart in charts(html):
         assert "The same as a table" in html
+        assert {len(chart["labels"])} | {len(one["values"]) for one in chart["series"]} == {rows}
+
+
+def charts(html: str) -> list[dict[str, Any]]:
+    found = re.findall(r'<script id="chart-\d" type="application/json">(.*?)</script>', html)
+    return [json.loads(text) for text in found]
+
+
+def test_usage_without_a_price_is_hatched_and_never_free(acme: Tenant, browser: Client) -> None:
+    Stage(project_id=acme.project.pk, key_id=acme.key.pk).play(part("in-house", model="acme/own-8b"))
+    html = browser.get("/analytics?tab=models").content.decode()
+    cost, turns = charts(html)
+    place = cost["labels"].index("acme/own-8b — no price")
+    assert cost["series"][0]["values"][place] is None
+    unpriced = turns["series"][1]
+    assert (unpriced["hatched"], unpriced["values"][place]) == (True, 3)
+    assert ">$0.00<" not in html
+    lines = export(browser, "/analytics?tab=models&format=jsonl").splitlines()
+    assert [json.loads(line)["cost_usd"] for line in lines][place] is None
+
+
+def test_the_forecast_shows_the_days_it_rests_on(acme: Tenant, browser: Client) -> None:
+    html = browser.get("/analytics?tab=forecast").content.decode()
+    day = charts(html)[0]["labels"][0]
+    assert f'<a href="/sessions?q=day:{day}">{day}</a>' in html
+    assert acme.session.pk in browser.get(f"/sessions?q=day:{day}").content.decode()
+    assert "Nothing matches" in browser.get("/sessions?q=day:2020-01-01").content.decode()
+    assert "needs a day like" in browser.get("/sessions?q=day:9999-99-99").content.decode()
+    assert browser.get("/sessions?q=day:9999-12-31").status_code == 200
+    assert "Not enough data: 1 of 3 days with spend" in html
+    assert "The project has no cap of its own." in html
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", '=HYPERLINK("x")'])

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from django.test import Client
 from django.utils.html import escape
 
 from budgets.core.presets import PRESETS
 from budgets.models import Profile
+from budgets.views.policy_text import read_policy
 from tests.pages.forms import fields_of
 from tests.pages.world import Tenant
 
@@ -91,12 +93,12 @@ def test_the_preview_is_what_the_calculation_gives(browser: Client) -> None:
 def test_a_pasted_policy_replaces_everything(browser: Client) -> None:
     profile = copy(browser)
     document = PRESETS["compact-chat"].document
-    form = {**form_of(browser, profile), "json": json.dumps(document)}
+    form = {**form_of(browser, profile), "policy": json.dumps(document)}
     assert browser.post(f"/profiles/{profile.pk}", form).status_code == 302
     newest = profile.revisions.order_by("-number").first()
     assert newest is not None
     assert newest.policy["unit"] == document["unit"]
-    broken = browser.post(f"/profiles/{profile.pk}", {**form_of(browser, profile), "json": "{"})
+    broken = browser.post(f"/profiles/{profile.pk}", {**form_of(browser, profile), "policy": "{"})
     assert broken.status_code == 422
 
 
@@ -126,3 +128,50 @@ def test_the_preview_replays_the_last_week_under_the_draft(acme: Tenant, browser
     form = {**fields_of(html, "editor"), "window.safety_bp": "1", "thresholds.0.at_bp": "1"}
     replayed = browser.post(f"/profiles/{acme.profile.pk}/preview", form).content.decode()
     assert '0 → <strong>4</strong> <span class="quiet small">of 4</span>' in replayed
+
+
+def test_a_profile_leaves_and_comes_back_as_yaml(acme: Tenant, browser: Client) -> None:
+    profile = acme.profile
+    response = browser.get(f"/profiles/{profile.pk}/export")
+    text = response.content.decode()
+    assert response["Content-Disposition"].endswith('.yaml"')
+    assert text.startswith("sections:")
+    changed = text.replace("safety_bp: 8000", "safety_bp: 7000")
+    assert changed != text
+    browser.post(f"/profiles/{profile.pk}", {"from": "1", "policy": changed, "then": "draft"})
+    drafted = profile.revisions.get(number=2).policy
+    assert drafted == {**profile.current.policy, "window": {**drafted["window"]}}
+    assert drafted["window"]["safety_bp"] == 7000
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("{", "neither YAML nor JSON"),
+        ("[1, 2]", "must be an object"),
+        # An alias that doubles ten times over would fill the memory.
+        ("a: &a [x, x]\nb: [*a, *a]", "aliases are not read"),
+        ("!!python/object/apply:os.system ['true']", "neither YAML nor JSON"),
+        ("sections: {1: 2}", "every name must be a text"),
+        ("[" * 5_000, "neither YAML nor JSON"),
+        ("x" * 100_001, "is longer than"),
+        ("sections: 5", "/sections"),
+        ("sections: [1]", "/sections"),
+        ("sections: [{name: 5, size: [7]}]", "/sections/0"),
+        ("{sections: [], thresholds: 3, window: 4, compaction: [1]}", "/thresholds"),
+    ],
+)
+def test_a_text_that_is_no_policy_is_refused_with_a_reason(
+    acme: Tenant, browser: Client, text: str, reason: str
+) -> None:
+    response = browser.post(f"/profiles/{acme.profile.pk}", {"from": "1", "policy": text, "then": "publish"})
+    assert response.status_code == 422
+    assert reason in response.content.decode()
+    assert acme.profile.revisions.count() == 1
+    assert browser.post(f"/profiles/{acme.profile.pk}/preview", {"policy": text}).status_code == 200
+
+
+def test_a_date_in_a_policy_stays_a_text() -> None:
+    assert read_policy("note: 2026-01-02\nlends: true\nsays: yes\nnone: null\nsize: 3") == {
+        "note": "2026-01-02", "lends": True, "says": "yes", "none": None, "size": 3,
+    }  # fmt: skip

@@ -15,6 +15,8 @@ MANAGED = {
     "sessions/<str:session_id>/checkpoint": {},
     "sessions/<str:session_id>/state": {"state": "paused"},
     "sessions/<str:session_id>/model": {"model": "gpt-4"},
+    "sessions/<str:session_id>/pin": {"pinned": "yes"},
+    "sessions/<str:session_id>/erase": {},
     "sessions/<str:session_id>/restore/<str:number>": {},
     "sessions/<str:session_id>/dead-ends/<str:note_id>/dismiss": {},
     "jobs/<str:job_id>": {"action": "cancel"},
@@ -43,6 +45,22 @@ def test_it_lets_only_owners_and_admins_manage(acme: Tenant, role: str) -> None:
         response = client.post(address(route, acme), form)
         assert response.status_code == 403, route
         assert "owners and admins can do this" in response.content.decode(), route
+
+
+@pytest.mark.parametrize("route", [route for route in MANAGED if "<" in route])
+def test_a_role_at_home_does_not_count_next_door(acme: Tenant, globex: Tenant, route: str) -> None:
+    """Owner of the project they look at, viewer of the one that the address leads to: the row's decides."""
+    client = globex.member("viewer")
+    Membership.objects.create(
+        team=acme.project.team,
+        user_id=client.session["_auth_user_id"],
+        role="owner",
+        created_at=acme.project.created_at,
+    )
+    client.get(f"/?project={acme.project.pk}")
+    response = client.post(address(route, globex), MANAGED[route])
+    assert response.status_code == 403
+    assert "Your role is viewer" in response.content.decode()
 
 
 @pytest.mark.parametrize("role", ["owner", "admin"])

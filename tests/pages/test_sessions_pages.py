@@ -9,11 +9,12 @@ from django.utils.html import escape
 from pytest import MonkeyPatch
 
 from budgets.core.remedies import TROUBLES
+from budgets.services.profiles import copy_profile
 from ctxbudget_site.demo.playing import Stage
 from sessions.models import AgentSession, Approval, Message
 from sessions.services.ingest import record_events
 from teams.models import AuditEvent
-from tests.pages.world import Tenant, part
+from tests.pages.world import AUTHOR, Tenant, part
 
 HOSTILE = '<script>alert("x")</script><img src=x onerror=alert(1)>{{ 7|add:7 }}'
 
@@ -180,3 +181,47 @@ def test_each_trouble_is_met_with_its_remedies(acme: Tenant, browser: Client) ->
         for remedy in trouble.remedies:
             assert escape(remedy) in html[where], (trouble.slug, where)
     assert escape(TROUBLES[0].remedies[0]) not in calm
+
+
+def test_erasing_asks_for_the_name_and_leaves_the_amounts(acme: Tenant, browser: Client) -> None:
+    where = f"/sessions/{acme.session.pk}/erase"
+    browser.post(where, {"name": "something else"})
+    assert Message.objects.filter(session=acme.session).exists()
+    assert browser.post(where, {"name": str(acme.session)}).status_code == 302
+    erased = AgentSession.objects.get(pk=acme.session.pk)
+    assert (erased.state, erased.turns) == ("erased", acme.session.turns)
+    assert not Message.objects.filter(session=acme.session).exists()
+    assert browser.get(f"/sessions/{acme.session.pk}").status_code == 200
+
+
+def test_many_are_erased_only_with_the_word(acme: Tenant, browser: Client) -> None:
+    form = {"action": "erase", "session": [acme.session.pk]}
+    browser.post("/sessions/bulk", form)
+    assert AgentSession.objects.get(pk=acme.session.pk).state != "erased"
+    browser.post("/sessions/bulk", {**form, "confirm": "erase"})
+    assert AgentSession.objects.get(pk=acme.session.pk).state == "erased"
+
+
+def test_the_chosen_sessions_are_exported_together(acme: Tenant, browser: Client) -> None:
+    ids = [acme.session.pk, acme.approval.session_id]
+    response = browser.post("/sessions/bulk", {"action": "export", "session": ids})
+    lines = b"".join(response.streaming_content).splitlines()
+    assert {json.loads(line)["session"] for line in lines} == set(ids)
+
+
+def test_a_pinned_session_stays_at_its_revision(acme: Tenant, browser: Client) -> None:
+    browser.post(f"/sessions/{acme.session.pk}/pin", {"pinned": "yes"})
+    assert AgentSession.objects.get(pk=acme.session.pk).pinned_revision == acme.profile.current
+    assert "Follow the profile again" in browser.get(f"/sessions/{acme.session.pk}").content.decode()
+    browser.post(f"/sessions/{acme.session.pk}/pin", {"pinned": "no"})
+    assert AgentSession.objects.get(pk=acme.session.pk).pinned_revision is None
+
+
+def test_the_fit_of_another_profile_is_shown_before_it_is_taken(acme: Tenant, browser: Client) -> None:
+    other = copy_profile(project_id=acme.project.pk, name="other", copy_of="long-story", author=AUTHOR)
+    where = f"/sessions/{acme.session.pk}/model"
+    html = browser.get(f"{where}?profile=other").content.decode()
+    assert "other r1" in html
+    assert AgentSession.objects.get(pk=acme.session.pk).profile == acme.profile
+    browser.post(where, {"profile": "other"})
+    assert AgentSession.objects.get(pk=acme.session.pk).profile == other

@@ -8,6 +8,20 @@ function colour(name) {
 const short = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
 const money = new Intl.NumberFormat("en", { style: "currency", currency: "USD" });
 
+// Lines instead of a plain colour: what has no price must not look like a price.
+function hatched(name) {
+  const tile = Object.assign(document.createElement("canvas"), { width: 8, height: 8 });
+  const pen = tile.getContext("2d");
+  pen.strokeStyle = colour(name);
+  pen.lineWidth = 2;
+  for (const shift of [-4, 0, 4, 8]) {
+    pen.moveTo(shift - 2, 10);
+    pen.lineTo(shift + 10, -2);
+  }
+  pen.stroke();
+  return pen.createPattern(tile, "repeat");
+}
+
 function draw(canvas) {
   const chart = JSON.parse(document.getElementById(canvas.dataset.chart).textContent);
   const format = (value) => (chart.unit === "usd" ? money.format(value) : short.format(value));
@@ -20,7 +34,9 @@ function draw(canvas) {
       datasets: chart.series.map((series) => ({
         label: series.label,
         data: series.values,
-        backgroundColor: colour(series.colour),
+        backgroundColor: series.hatched ? hatched(series.colour) : colour(series.colour),
+        borderColor: colour(series.colour),
+        borderWidth: series.hatched ? 1 : 0,
         borderRadius: 3,
         maxBarThickness: 38,
       })),

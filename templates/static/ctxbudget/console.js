@@ -65,22 +65,34 @@ document.addEventListener("htmx:afterOnLoad", (event) => {
 });
 
 const exactTime = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+const clockTime = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
 const STEPS = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
 
 // In the words that the server uses, so that nothing moves when the script arrives.
 function since(moment) {
   const seconds = Math.round((moment - Date.now()) / 1000);
   if (Math.abs(seconds) < 5) return "just now";
-  const [unit, size] = STEPS.find(([, length]) => Math.abs(seconds) >= length);
-  const span = `${Math.trunc(Math.abs(seconds) / size)} ${unit}`;
-  return seconds < 0 ? `${span} ago` : `in ${span}`;
+  return seconds < 0 ? `${span(moment)} ago` : `in ${span(moment)}`;
 }
+
+function span(moment) {
+  const seconds = Math.abs(Math.round((moment - Date.now()) / 1000));
+  const [unit, size] = STEPS.find(([, length]) => seconds >= length) || STEPS[STEPS.length - 1];
+  return `${Math.trunc(seconds / size)} ${unit}`;
+}
+
+// The hour is enough today; on another day it needs its date.
+function clock(moment) {
+  return moment.toDateString() === new Date().toDateString() ? clockTime.format(moment) : exactTime.format(moment);
+}
+
+const STYLES = { since, span, clock, exact: (moment) => exactTime.format(moment) };
 
 function showTimes(root) {
   for (const element of root.querySelectorAll("time[datetime]")) {
     const moment = new Date(element.dateTime);
     element.title = exactTime.format(moment);
-    element.textContent = element.dataset.style === "since" ? since(moment) : exactTime.format(moment);
+    element.textContent = (STYLES[element.dataset.style] || STYLES.exact)(moment);
   }
 }
 

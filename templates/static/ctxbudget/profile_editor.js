@@ -15,10 +15,18 @@ function isLocked(input) {
   return document.querySelector(`[data-locks="${CSS.escape(input.id)}"]`)?.checked === true;
 }
 
+function percent(basisPoints) {
+  return `${(basisPoints / 100).toFixed(basisPoints % 100 ? 2 : 0)} %`;
+}
+
 function showSum() {
   const sum = shares().reduce((total, input) => total + (Number.parseInt(input.value, 10) || 0), 0);
   const line = document.getElementById("share-sum");
-  line.querySelector("output").textContent = `${(sum / 100).toFixed(sum % 100 ? 2 : 0)} %`;
+  line.querySelector("output").textContent = percent(sum);
+  for (const input of shares()) {
+    const shown = document.querySelector(`[data-shows="${CSS.escape(input.id)}"]`);
+    if (shown) shown.textContent = percent(Number.parseInt(input.value, 10) || 0);
+  }
   line.classList.toggle("over", sum > WHOLE);
 }
 
