@@ -156,7 +156,7 @@ def daily_rows(project_id: str, *, since: datetime, zone: str) -> list[Row]:
         .annotate(spent=Sum("cost_nano"), turns=Sum("calls"), unpriced=Sum("unpriced_calls"))
         .order_by("day")
     )
-    return list(rows)
+    return [dict(row) for row in rows]
 
 
 def session_count(project_id: str) -> int:
