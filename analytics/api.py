@@ -13,6 +13,7 @@ from analytics import queries
 from analytics.exports import respond, respond_one
 from analytics.filters import UsageFilter, usage_filter
 from analytics.forecasts import forecast
+from analytics.lasting import Lasting, lasting_caps
 from kernel.clock import read_now
 from kernel.http.replies import decode_number, page_of, reply_cached
 from kernel.http.schemas import Cursor, Limit, Moment, usd
@@ -112,15 +113,30 @@ def analytics_compaction(request: ApiRequest, asked: Query[InRange]) -> HttpResp
 
 @router.get("/analytics/forecast", response=dict[str, Any])
 def analytics_forecast(request: ApiRequest) -> HttpResponseBase:
-    """The daily burn and its basis, or "not enough data"."""
+    """The daily burn and its basis, or "not enough data", and when each cap of the project is spent by it."""
     request.auth.require(*READERS)
-    now = read_now()
-    days = queries.daily_spend(
-        request.auth.project_id, since=now - timedelta(days=FORECAST_DAYS), zone=_zone(request)
-    )
+    now, project = read_now(), Project.objects.get(pk=request.auth.project_id)
+    since = now - timedelta(days=FORECAST_DAYS)
+    days = queries.daily_spend(project.pk, since=since, zone=project.time_zone)
     found = forecast(days, remaining_nano=None, now=now)
-    shown = {"enough_data": found.enough_data, "daily_usd": usd(found.daily_nano), "basis": found.basis}
+    shown = {
+        "enough_data": found.enough_data,
+        "daily_usd": usd(found.daily_nano),
+        "basis": found.basis,
+        "caps": [_lasting_json(row) for row in lasting_caps(project, days, now)],
+    }
     return respond_one(request, shown, name="forecast")
+
+
+def _lasting_json(row: Lasting) -> dict[str, Any]:
+    return {
+        "cap": row.cap.pk,
+        "period": row.cap.period,
+        "limit_usd": usd(row.window.limit_nano),
+        "remaining_usd": usd(max(0, row.window.remaining_nano)),
+        "resets_at": _utc(row.window.resets_at) if row.window.resets_at else None,
+        "exhausted_at": _utc(row.ends) if row.ends else None,
+    }
 
 
 def _wanted(request: ApiRequest, asked: InRange) -> UsageFilter:

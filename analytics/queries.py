@@ -144,7 +144,7 @@ def turn_json(turn: Turn) -> Row:
 
 def daily_spend(project_id: str, *, since: datetime, zone: str) -> list[int]:
     """Nano-USD of each day with spend, oldest first: what a forecast rests on."""
-    return [row["spent"] for row in daily_rows(project_id, since=since, zone=zone)]
+    return [row["spent"] for row in daily_rows(project_id, since=since, zone=zone) if row["spent"]]
 
 
 def daily_rows(project_id: str, *, since: datetime, zone: str) -> list[Row]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
@@ -15,6 +15,7 @@ from analytics import queries
 from analytics.exports import csv_lines
 from analytics.filters import UsageFilter, usage_filter
 from analytics.forecasts import forecast
+from analytics.lasting import lasting_caps
 from analytics.section_use import (
     heat_map,
     most_often_over,
@@ -23,8 +24,7 @@ from analytics.section_use import (
     suggested_shares,
 )
 from analytics.views.charts import Chart, bars, dollars, one, priced_and_not
-from budgets.models import Cap, Profile
-from budgets.services.cap_windows import window_views
+from budgets.models import Profile
 from budgets.services.in_use import users
 from kernel.clock import read_now
 from kernel.http.schemas import usd
@@ -197,13 +197,13 @@ def _forecast(wanted: UsageFilter, project: Project) -> Question:
     now = read_now()
     since = now - timedelta(days=FORECAST_DAYS)
     days = queries.daily_rows(project.pk, since=since, zone=project.time_zone)
-    spent = [row["spent"] for row in days]
+    spent = [row["spent"] for row in days if row["spent"]]
     rows = [_day(row) for row in days]
     cost = one("spend", "c5", [dollars(row["cost_usd"]) for row in rows])
     labels = [row["day"] for row in rows]
     more = {
         "forecast": forecast(spent, remaining_nano=None, now=now),
-        "lasting": _lasting(project, spent, now),
+        "lasting": lasting_caps(project, spent, now),
     }
     charts = (bars("Spend a day", labels, [cost], unit="usd"), priced_and_not(labels, rows))
     return Question(title="How long will the money last?", rows=rows, charts=charts, more=more)
@@ -217,19 +217,6 @@ def _day(row: Row) -> Row:
         "cost_usd": None if is_unpriced else usd(row["spent"]),
         "unpriced_calls": row["unpriced"],
     }
-
-
-def _lasting(project: Project, spent: list[int], now: datetime) -> list[Row]:
-    """For each cap of the project: whether it lasts until its reset at the pace of these days."""
-    caps = list(Cap.objects.of_project(project.pk).active().filter(scope="project"))
-    views = window_views(caps, {project.pk: project.time_zone})
-    rows = []
-    for cap in caps:
-        window = views[cap.pk]
-        found = forecast(spent, remaining_nano=window.remaining_nano, now=now)
-        lasts = found.exhausted_at is None or (window.resets_at and found.exhausted_at >= window.resets_at)
-        rows.append({"cap": cap, "window": window, "ends": None if lasts else found.exhausted_at})
-    return rows
 
 
 TABS: dict[str, Callable[[UsageFilter, Project], Question]] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -13,7 +14,9 @@ from hypothesis import strategies as st
 
 from analytics.exports import cell, csv_lines
 from budgets.models import LedgerEntry
+from kernel.clock import read_now
 from tests.api.client import Api
+from tests.conftest import Clock
 
 
 @pytest.fixture
@@ -46,6 +49,21 @@ def test_turns_ledger_rollups_and_the_session_say_the_same(api: Api, session: st
 def test_no_history_has_no_average(api: Api) -> None:
     assert api.get("/usage/summary").json()["average_used"] is None
     assert api.get("/analytics/forecast").json()["basis"].startswith("not enough data")
+
+
+@pytest.mark.django_db
+def test_the_forecast_says_when_a_cap_is_spent(api: Api, session: str, manage_key: str, clock: Clock) -> None:
+    """0.036 dollars on each of three days leave 1.792 of 1.9: almost fifty days at that pace."""
+    for period in ("total", "hour"):
+        api.post("/caps", {"scope": "project", "limit_usd": "2", "period": period}, key=manage_key)
+    for _ in range(3):
+        report(api, session, 1000)
+        clock.advance(days=1)
+    shown = api.get("/analytics/forecast").json()
+    total, hourly = shown["caps"]
+    assert (shown["enough_data"], shown["basis"]) == (True, "mean of 3 days with spend")
+    assert (total["remaining_usd"], hourly["exhausted_at"]) == ("1.792", None)
+    assert (datetime.fromisoformat(total["exhausted_at"]) - read_now()).days == 49
 
 
 @pytest.mark.django_db
