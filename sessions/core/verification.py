@@ -64,6 +64,11 @@ def verify(summary: str, required: Required) -> list[Missing]:
     return missing
 
 
+def is_worth_showing(missing: Missing) -> bool:
+    """A bare number of one or two digits counts lines or tests more often than it says anything."""
+    return missing.kind != "number" or len(missing.text) > 2
+
+
 def looks_like_error_text(summary: str) -> bool:
     """An empty answer, an apology or an error page instead of a summary."""
     text = summary.strip()

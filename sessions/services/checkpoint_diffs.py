@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
 
 from sessions.core.message import body_text
-from sessions.core.verification import required_from, verify
+from sessions.core.verification import is_worth_showing, required_from, verify
 from sessions.models import AgentSession, Checkpoint
 from sessions.services.checkpoints import checkpoint_content
 from sessions.services.frames import frame_of
@@ -43,8 +44,8 @@ def _lost(
         return []
     folded = read_range(session, frame_of(session), first=before.base_seq + 1, last=after.base_seq)
     required = required_from(body_text(message.body) for message in folded)
-    missing = verify("\n".join(new["summaries"]), required)[:MAX_LOST]
-    return [{"kind": item.kind, "text": item.text} for item in missing]
+    missing = filter(is_worth_showing, verify("\n".join(new["summaries"]), required))
+    return [{"kind": item.kind, "text": item.text} for item in islice(missing, MAX_LOST)]
 
 
 def _range(first: int, last: int) -> dict[str, int] | None:

@@ -88,6 +88,7 @@ def test_a_diff_says_what_changed_and_what_a_summary_lost(api: Api) -> None:
     assert diff["tokens"]["summary"] > 0 and diff["tokens"]["user"] < 0
     assert {row["kind"] for row in diff["lost_in_summary"]} <= {"path", "number", "identifier"}
     assert diff["lost_in_summary"]
+    assert all(len(row["text"]) > 2 for row in diff["lost_in_summary"] if row["kind"] == "number")
 
 
 def test_a_diff_needs_something_to_compare_with(api: Api, session: str) -> None:
