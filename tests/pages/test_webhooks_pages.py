@@ -11,7 +11,7 @@ from pytest_django.fixtures import Settings
 
 from teams.models import AuditEvent, Webhook
 from teams.views.webhooks import KINDS
-from teams.webhooks import secret_of
+from teams.webhooks import JOB_DEAD, secret_of
 from tests.pages.world import Tenant
 
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
@@ -79,4 +79,4 @@ def test_every_signal_can_be_chosen() -> None:
     """Signals with names of their own come from profiles' thresholds; all others are on the page."""
     written = "".join(path.read_text() for path in (REPOSITORY / "sessions" / "services").glob("*.py"))
     sent = set(re.findall(r'(?:add_signal\(\s*\w+,|\(|SIGNAL =)\s*"([A-Z]+_?[A-Z]+)"', written))
-    assert sent == set(KINDS)
+    assert {*sent, JOB_DEAD} == set(KINDS)
