@@ -62,7 +62,7 @@ def data_directory_is_writable(app_configs: Any, **_: Any) -> list[CheckMessage]
 @register()
 def sqlite_is_safe(app_configs: Any, **_: Any) -> list[CheckMessage]:
     database = settings.DATABASES["default"]
-    if not database["ENGINE"].endswith("sqlite3"):
+    if not database["ENGINE"].endswith("sqlite"):
         return []
     options = database.get("OPTIONS", {})
     safe = options.get("transaction_mode") == "IMMEDIATE" and "journal_mode=WAL" in options.get(

@@ -50,7 +50,7 @@ def database_from(url: str) -> dict[str, Any]:
 
 def _sqlite(path: str) -> dict[str, Any]:
     return {
-        "ENGINE": "django.db.backends.sqlite3",
+        "ENGINE": "kernel.sqlite",
         "NAME": path,
         "OPTIONS": {
             # Deferred transactions fail with "database is locked" when two readers want to write.

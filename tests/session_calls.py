@@ -10,6 +10,7 @@ from budgets.core.presets import PRESETS
 from kernel.models import Job
 from kernel.tasks import run_job
 from sessions.models import AgentSession
+from teams.webhooks import DELIVER_JOB
 from tests.api.client import Api
 
 Body = dict[str, Any]
@@ -110,8 +111,12 @@ def row_of(session: str) -> AgentSession:
 
 
 def work_off() -> list[Job]:
-    """Does every open job in this process, as a worker would; returns them as they ended."""
-    ids = list(Job.objects.filter(state__in=Job.OPEN).order_by("id").values_list("pk", flat=True))
+    """Does every open job in this process, as a worker would; returns them as they ended.
+
+    Webhooks are not delivered: nothing may leave the machine, and P20 has receivers of its own.
+    """
+    rows = Job.objects.filter(state__in=Job.OPEN).exclude(kind=DELIVER_JOB).order_by("id")
+    ids = list(rows.values_list("pk", flat=True))
     for job_id in ids:
         run_job(job_id)
     return list(Job.objects.filter(pk__in=ids).order_by("id"))

@@ -187,11 +187,17 @@ def _look(api: Any, session: str) -> None:
 
 
 def _work_off(api: Any) -> None:
-    """Every job that is due, in order of its id; the answer is what the API says about them."""
+    """Every job that was not tried yet, in order of its id; the answer is what the API says about them.
+
+    When a failed one is tried again is a matter of time, and the two conversations do not keep step.
+    """
     from kernel.models import Job
     from kernel.tasks import run_job
+    from teams.webhooks import DELIVER_JOB
 
-    for job in Job.objects.filter(state__in=Job.OPEN).order_by("id"):
+    # Nobody listens to the webhooks of a transcript, and nothing may leave the machine to find that out.
+    new = Job.objects.filter(state__in=Job.OPEN, attempt=0).exclude(kind=DELIVER_JOB)
+    for job in new.order_by("id"):
         run_job(job.pk)
     api.get("/jobs")
 
