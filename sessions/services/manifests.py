@@ -14,7 +14,7 @@ from kernel.fields import canonical_json
 from kernel.ids import new_id
 from sessions.models import AgentSession, Manifest, Message, Summary
 from sessions.services.frames import Frame
-from sessions.services.store import to_bytes, visible_messages
+from sessions.services.store import kept_text, to_bytes, visible_messages
 
 
 def fold_into_summary(
@@ -37,7 +37,7 @@ def fold_into_summary(
         session=session,
         from_seq=1,
         to_seq=to_seq,
-        body=to_bytes(text),
+        body=to_bytes(kept_text(session, text)),
         counts={frame.counter.name: frame.counter.count(text)},
         source=source,
         checks=checks or {},

@@ -12,7 +12,7 @@ from kernel.errors import NotFound
 from kernel.ids import new_id
 from sessions.models import AgentSession, MemoryEntry
 from sessions.services.frames import Frame, frame_of
-from sessions.services.store import from_bytes, lock_session, to_bytes
+from sessions.services.store import from_bytes, kept_text, lock_session, to_bytes
 
 # No memory section holds more entries than this, whatever its size.
 MAX_READ = 500
@@ -42,7 +42,7 @@ def add_entry(
         id=new_id("mem"),
         session=session,
         kind=kind,
-        body=to_bytes(text),
+        body=to_bytes(kept_text(session, text)),
         counts={frame.counter.name: frame.counter.count(text)},
         priority=priority,
         pinned=pinned,
@@ -63,7 +63,7 @@ def change_entry(*, project_id: str, ref: str, entry_id: str, changes: dict[str,
     entry = find_entry(session, entry_id)
     if "text" in changes:
         text = changes.pop("text")
-        entry.body = to_bytes(text)
+        entry.body = to_bytes(kept_text(session, text))
         entry.counts = {frame.counter.name: frame.counter.count(text)}
     for name, value in changes.items():
         setattr(entry, name, value)

@@ -23,7 +23,7 @@ from sessions.core.scratch import (
 from sessions.models import AgentSession, Message, ScratchNote
 from sessions.services.frames import Frame
 from sessions.services.signals import add_signal
-from sessions.services.store import changing_session, from_bytes, read_range
+from sessions.services.store import changing_session, from_bytes, kept_text, read_range
 
 # Repeated failures lie close together; further back nothing is compared.
 LOOK_BACK = 60
@@ -85,7 +85,8 @@ def dismiss_dead_end(*, project_id: str, ref: str, note_id: str) -> None:
 
 def add_dead_end(session: AgentSession, description: str) -> None:
     """Under the session's lock, as is a state change; the caller saves the session row."""
-    body = {"description": description, "evidence": [], "found_by": "reported"}
+    kept = kept_text(session, description)
+    body = {"description": kept, "evidence": [], "found_by": "reported"}
     _add(session, ScratchNote.Kind.DEAD_END, [(new_id("dead"), session.head_seq, body)])
     add_signal(session, "DEAD_END", body)
 

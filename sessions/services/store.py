@@ -69,6 +69,11 @@ def to_bytes(value: Any) -> bytes:
     return canonical_json(value).encode()
 
 
+def kept_text(session: AgentSession, text: str) -> str:
+    """The words, where the project keeps words; what they weigh is counted before."""
+    return text if session.keeps_content else ""
+
+
 def from_bytes(body: bytes | memoryview) -> Any:
     return json.loads(bytes(body))
 
@@ -267,7 +272,7 @@ def put_section(session: AgentSession, frame: Frame, *, name: str, text: str) ->
         session=session,
         name=name,
         defaults={
-            "body": to_bytes(text if session.keeps_content else ""),
+            "body": to_bytes(kept_text(session, text)),
             "tokens": tokens,
             "updated_at": read_now(),
         },
